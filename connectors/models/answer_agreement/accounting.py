@@ -48,6 +48,7 @@ class Account:
     negated: bool
     shared: int
     reworded: bool
+    swapped: bool
 
     @property
     def balanced(self) -> bool:
@@ -90,7 +91,11 @@ def account(one: Reading, other: Reading) -> Account:
         theirs=tuple(kept[1]),
         my_values=my_values,
         their_values=their_values,
-        turned=all(asked) or is_turned(one, other, matches) or is_miscounted(mine, theirs),
+        swapped=(swapped := _is_swapped(mine, theirs, matches) and not any(left)),
+        turned=swapped
+        or all(asked)
+        or is_turned(one, other, matches)
+        or is_miscounted(mine, theirs),
         negated=negated,
         shared=shared,
         reworded=any(
@@ -272,6 +277,9 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
     ]
     order, ordered = [matches[i] for i in kept], "ORDER" in one.question.traits
     a, b = ([v.value for v in w.values if isinstance(v, Quantity)] for w in (mine, theirs))
+    moved = mine.values != theirs.values and set(mine.values) == set(theirs.values)
+    if moved and any(token.word in NEGATIONS for token in mine.tokens):
+        return True  # "1969, not 1968"
     if order == sorted(order):
         pairs = [[v for v in w.values if isinstance(v, Pair)] for w in (mine, theirs)]
         moved = pairs[0] != pairs[1] and set(pairs[0]) == set(pairs[1])
@@ -288,8 +296,6 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
     turned = named and _is_of(mine.text) != _is_of(theirs.text)  # "Nobel Prize in Physics"
     if turned and any(mine.tokens[i].word != theirs.tokens[matches[i]].word for i in kept):
         return True  # the Council of Europe, the European Council
-    if all(pattern("NAME_DOES_NAME").fullmatch(w.text.strip()) for w in (mine, theirs)):
-        return True
     few = len(matches) <= _MOST_FREE and not ordered
     if few or _one_swap(order, [mine.tokens[i] for i in kept]):
         return False
@@ -307,6 +313,12 @@ def _is_of(text: str) -> bool:
     return bool(re.search(r"\b(?:of|in|for)\b", text))
 
 
+def _is_swapped(mine: Wording, theirs: Wording, matches: dict[int, int]) -> bool:
+    """Whether two names with one verb between them changed places."""
+    does = all(pattern("NAME_DOES_NAME").fullmatch(w.text.strip()) for w in (mine, theirs))
+    return does and [matches[i] for i in sorted(matches)] != sorted(matches.values())
+
+
 def is_miscounted(mine: Wording, theirs: Wording) -> bool:
     """Whether two things of both are counted, and not alike: "two sons and a daughter"."""
     counts = dict(mine.counted), dict(theirs.counted)
@@ -321,4 +333,6 @@ def _one_swap(order: Sequence[int], tokens: Sequence[Word]) -> bool:
         return False
     i = falls[0]
     swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
-    return swapped == sorted(order) and not (tokens[i].is_name and tokens[i + 1].is_name)
+    return swapped == sorted(order) and not all(
+        token.surface[:1].isupper() for token in tokens[i : i + 2]
+    )

@@ -50,8 +50,8 @@ def without_harmless(
 
     `others` are the words left of the other answer; `told` tells that both state values.
     """
-    if not left:
-        return ()
+    if not left or any(token.word == "per" for token in wording.tokens):
+        return tuple(left)
     titled = {t.word for t in wording.tokens[1:] if t.is_name} & words("kinds_2")
     free = _free_words(others, question, wording, told=told)
 

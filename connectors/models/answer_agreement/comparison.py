@@ -185,7 +185,7 @@ def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: boo
     unlike = one.values or other.values or (told.mine and told.theirs)
     if finding is Likeness.UNCOMMITTED or (finding is Likeness.VALUES_DIFFER and unlike):
         return finding
-    if opposite or _clash(one, other):
+    if opposite or told.swapped or _clash(one, other):
         return Likeness.VALUES_DIFFER
     return _not_balanced(one, other, told, finding)
 
@@ -217,9 +217,9 @@ def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness
 
 def _elaborated(one: Reading, other: Reading) -> Likeness:
     """The finding for two that say yes, or no, and may say more."""
-    texts = (pattern("LEADING").sub("", r.marked.casefold()) for r in (one, other))
-    mine, theirs = (set(pattern("QUALIFIES").findall(text)) - NEGATIONS for text in texts)
-    return Likeness.SAME if mine == theirs else Likeness.UNEXPLAINED
+    said = " ".join(pattern("LEADING").sub("", r.marked.casefold()) for r in (one, other))
+    qualified = set(pattern("QUALIFIES").findall(said)) - NEGATIONS
+    return Likeness.UNEXPLAINED if qualified else Likeness.SAME
 
 
 def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: bool) -> bool:

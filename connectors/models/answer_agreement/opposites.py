@@ -16,29 +16,20 @@ _END = re.compile(r"[\w%]+")
 _UN = re.compile(
     r"(?:un|non|dis|il(?=l)|ir(?=r)|i[mn](?=\w+(?:[bt]le|ive|al|ate|ent|ant|ect|ete|ite|ure)$))(\w{4,})"
 )
-_NUMBERED = re.compile(r"\b([A-Z]\w+)\s+(I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3}|XIX|XX)\b")
-_SLASHED = re.compile(r"\b(\d\d?)/(\d\d?)/(\d{4})\b")
-_DOES = re.compile(
-    r"\b(?:beats?|defeat(?:s|ed)|killed|invad(?:es|ed)|attack(?:s|ed)|conquer(?:s|ed)|sued|owns?"
-    r"|acquir(?:es|ed)|bought|succeed(?:s|ed)|preced(?:es|ed)|outranks?|exceeds?)\b"
-)
+_SLASHED = re.compile(r"\b\d\d?/\d\d?/\d{4}\b")
 
 
 def opposed(one: str, other: str) -> bool:
     """Whether one text says the opposite of the other, however alike their wording is.
 
     That is: another direction; a word that stands where the other has its opposite, with nothing
-    else changed; the way back; another number or day of the same name; or who does it to whom
-    the other way round. The texts are plain, with marks spelt alike.
+    else changed; the way back; or another day. The texts are plain, with marks spelt alike.
     """
     mine, theirs = _tokens(one), _tokens(other)
     here, there = mine - theirs, theirs - mine
-    if _replaced(here, there):
-        return True
     way = _ends(one)
-    if len(way) == 2 and way != way[::-1] == _ends(other):
-        return True
-    return _other_number(one, other) or _other_day(one, other) or _turned(one, other)
+    back = len(way) == 2 and way != way[::-1] == _ends(other)
+    return back or _replaced(here, there) or _other_day(one, other)
 
 
 def _replaced(here: frozenset[str], there: frozenset[str]) -> bool:
@@ -53,39 +44,16 @@ def are_opposites(one: str, other: str) -> bool:
     poles = set(_poles_of(other))
     if any((axis, -side) in poles for axis, side in _poles_of(one)):
         return True
-    for short, long in ((one, other), (other, one)):
-        found = _UN.fullmatch(long)
-        if found and found[1] == short:
-            return True
-    return False
-
-
-def _other_number(one: str, other: str) -> bool:
-    """Whether a name of both has a Roman numeral behind it that is not the same."""
-    mine, theirs = set(_NUMBERED.findall(one)), set(_NUMBERED.findall(other))
-    return bool({name for name, _ in mine - theirs} & {name for name, _ in theirs - mine})
+    negated = (_UN.fullmatch(one), _UN.fullmatch(other))
+    return any(un and un[1] == word for un, word in zip(negated, (other, one), strict=True))
 
 
 def _other_day(one: str, other: str) -> bool:
     """Whether both have dates such as 7/8/2023 and none in common, whichever the month is."""
     mine, theirs = (
-        {(frozenset(map(int, date[:2])), int(date[2])) for date in _SLASHED.findall(text)}
-        for text in (one, other)
+        {frozenset(date.split("/")) for date in _SLASHED.findall(text)} for text in (one, other)
     )
     return bool(mine and theirs) and mine.isdisjoint(theirs)
-
-
-def _turned(one: str, other: str) -> bool:
-    """Whether who does it to whom is the other way round."""
-    mine, theirs = (_DOES.split(text.casefold()) for text in (one, other))
-    if len(mine) != 2 or len(theirs) != 2:
-        return False
-    (a, b), (c, d) = (map(_names, part) for part in (mine, theirs))
-    return bool(a and c) and a <= d and c <= b and a != c
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(_END.findall(text)) - {"the"}
 
 
 @lru_cache(maxsize=65_536)

@@ -2,9 +2,13 @@
 
 import re
 
-from radarstream.connectors.models.answer_agreement.tables import filled, in_order, mapping, pattern
+from radarstream.connectors.models.answer_agreement.tables import (
+    in_order,
+    mapping,
+    pattern,
+    pattern_names,
+)
 from radarstream.connectors.models.answer_agreement.values import (
-    BOUND_MARKS,
     NAMED,
     NO_UNIT,
     ClockTime,
@@ -16,24 +20,7 @@ from radarstream.connectors.models.answer_agreement.values import (
 )
 
 _SPEEDS = frozenset(("mph", "kph", "knot", "knots"))
-_LONG = re.compile(r"\.\d{4}")
-_POINT_FOR_THOUSANDS = re.compile(r"\d{1,3}\.\d{3}")
 _NEAR = 60  # characters before a number in which "fell by about" may stand
-_NUMBER = re.compile(
-    filled(
-        rf"(?:(?P<bound>[{BOUND_MARKS}])\s*)?(?<![\w.:])(?<!\w-)"
-        r"(?:(?<![\w.)%\]-])(?P<minus>-)(?=\S)|\+)?"
-        r"(?:(?-i:(?P<country>[A-Z]{1,3}|U\.S\.))?(?P<currency><@currency_signs>)\s?"
-        r"|(?P<code><@codes>)\s?)?"
-        r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?![:\d]|-\d|,\d{3})"
-        r"(?P<ordinal>(?:st|nd|rd|th)\b)?(?P<letter>(?:k|mn|bn|tn|m|b)\b)?"
-        r"(?:\s*(?P<degrees>\u00b0|degrees?\b))?"
-        r"(?:\s?(?P<sign>[%\u2030\u20ac\u00a3])|[\s-]*(?P<unit><UNIT>))?"
-        r"(?:(?:\s?/\s?|\s+(?:once\s+)?(?:per|an?|each|every)\s+)(?P<per><UNIT>)"
-        r"|\s+(?:once\s+)?(?P<rate><@adverbs>)\b)?"
-    ),
-    re.IGNORECASE,
-)
 
 
 def asks_for_a_fall(question: str) -> bool:
@@ -68,7 +55,7 @@ def take_quantities(
         measure = _unit_of(match) or unit or NO_UNIT
         digits = match["digits"].replace(",", "")
         whole = (counts and not measure.dimension) or measure.dimension.isupper()
-        if whole and _POINT_FOR_THOUSANDS.fullmatch(digits):
+        if whole and pattern("POINT_FOR_THOUSANDS").fullmatch(digits):
             digits = digits.replace(".", "")
         number = float(digits) * float(mapping("scales").get(letter, 1))
         number = -number if match["minus"] or fell else number
@@ -82,12 +69,12 @@ def take_quantities(
                 rough=bool(pattern("ROUGH").search(before)),
                 bound=match["bound"] or "",
                 per=_per_of(match) or per,
-                long=bool(_LONG.search(digits)),
+                long=bool(pattern("LONG").search(digits)),
             )
         )
         return " " * len(match.group())
 
-    return found, _NUMBER.sub(take, text)
+    return found, pattern("QUANTITY").sub(take, text)
 
 
 def _unit_of(match: re.Match[str]) -> Unit | None:
@@ -113,36 +100,6 @@ def _per_of(match: re.Match[str]) -> Unit | None:
 
 _MONTHS = [name.casefold()[:3] for name in in_order("months")[:12]]
 _CENTURY = 50  # years of two digits from here on are of the last century
-_DATES = tuple(
-    re.compile(filled("<ASIDE>" + text), re.IGNORECASE)
-    for text in (
-        r"(?<![\d-])(?P<year><YEAR>)(?P<mark>[-/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?![\d-])",
-        r"(?<![\d./-])(?P<day>\d\d?)(?P<mark>[-/.])\s?(?P<month>\d\d?)(?P=mark)\s?(?P<year><YEAR>)"
-        r"(?![\d./-])",
-        r"\b(?P<month><MONTH>)\s+(?P<day><DAY>)\b(?:,?\s+(?:of\s+|in\s+)?(?P<year><YEAR>)\b)?",
-        r"\b(?:the )?(?P<day><DAY>)\.?[\s-]+(?:of\s+)?(?P<month><MONTH>)"
-        r"(?:,?[\s-]+(?:of\s+|in\s+)?(?P<year><YEAR>)\b)?",
-        r"\b(?P<month><MONTH>)\s*,?\s+(?:of\s+)?(?P<year><YEAR>)\b",
-    )
-)
-# What only looks like a date where none is asked for.
-_SHORT_DATES = tuple(
-    re.compile(filled("<ASIDE>" + text))
-    for text in (
-        r"(?<![\d.])(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>\d\d)(?![\d.])",
-        r"(?<![\d./-])(?P<month>0[1-9]|1[0-2])[./](?P<year><YEAR>)(?![\d./-])",
-        r"(?<![\d./-])(?P<year><YEAR>)[-/](?P<month>0[1-9]|1[0-2])(?![\d./-])",
-        r"(?<!\d)(?P<year><YEAR>)(?P<month>0[1-9]|1[0-2])(?P<day>[0-3]\d)(?!\d)",
-    )
-)
-_BARE_YEAR = re.compile(
-    filled(
-        r"<ASIDE>(?<![\w,.:-])(?<!<@currency_signs>)(?P<minus>-)?(?P<year>1\d\d\d|20\d\d)"
-        r"(?![\d%:'-]|,\d|\.\d|s\b|\s?[%\u2030\u00b0]|[\s-]*(?:<SCALE>\b|<UNIT>))\)?"
-    )
-)
-_BARE_MONTH = re.compile(filled(r"<ASIDE>\b(?P<month><MONTH>)(?!\s*\d)"))
-_BOUND = re.compile(rf"([{BOUND_MARKS}])\s*(?:the\s+)?$")
 
 
 def take_dates(
@@ -160,7 +117,7 @@ def take_dates(
         numbers = _month_and_day(parts.get("month"), int(day[0]) if day else None, match)
         if numbers is None:
             return match.group()
-        bound = _BOUND.search(text[max(0, match.start() - 10) : match.start()])
+        bound = pattern("BOUND_BEFORE").search(text[max(0, match.start() - 10) : match.start()])
         found.append(
             PartialDate(
                 -year if year and parts.get("minus") else year,
@@ -171,9 +128,9 @@ def take_dates(
         )
         return " " * len(match.group())
 
-    patterns = [*_SHORT_DATES * short, *_DATES]
-    for dates in (*patterns, *[_BARE_YEAR] * bare_years, *[_BARE_MONTH] * bare_months):
-        text = dates.sub(take, text)
+    names = [*pattern_names("SHORT_DATE_") * short, *pattern_names("DATE_")]
+    for name in (*names, *["BARE_YEAR"] * bare_years, *["BARE_MONTH"] * bare_months):
+        text = pattern(name).sub(take, text)
     return found, text
 
 
@@ -196,28 +153,7 @@ def _month_and_day(
     return (month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
-_TIME = re.compile(
-    filled(
-        rf"(?:(?P<bound>[{BOUND_MARKS}])\s*)?(?<![\w.:,-])(?P<hour>2[0-4]|[01]?\d)"
-        r"(?:[:.](?P<minute>[0-5]\d)(?![:\d]|\.\d))?"
-        r"\s*(?:(?P<am><MORNING>)|(?P<pm><EVENING>)|(?P<clock>o'clock\b)?)"
-    ),
-    re.IGNORECASE,
-)
-_HOUR_WORD = re.compile(
-    filled(r"\b(<@hours>)(?=\s+(?:o'clock|<MORNING>|<EVENING>))"), re.IGNORECASE
-)
-_PAST = re.compile(
-    filled(
-        r"\b(?:an?\s+)?(?P<part>half|quarter|five|ten|twenty|twenty-five)\s+(?P<way>past|to)\s+"
-        r"(?P<hour><@hours>|1[0-2]|[1-9])\b(?![:.\d])"
-    ),
-    re.IGNORECASE,
-)
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
-_TWELVE = re.compile(
-    r"^\W*(?:at |12 )?(?P<noon>noon|midday)\W*$|^\W*(?:at |12 )?midnight\W*$", re.I
-)
 
 
 def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
@@ -225,11 +161,11 @@ def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
 
     With `bare_times` also those like "9:30", which may be a verse or a score beside other words.
     """
-    if twelve := _TWELVE.match(text):
+    if twelve := pattern("TWELVE").match(text):
         return [ClockTime(720 if twelve["noon"] else 0)], ""
     found: list[ClockTime] = []
-    text = _HOUR_WORD.sub(lambda word: str(_hour(word[1])), text)
-    text = _PAST.sub(_in_digits, text)
+    text = pattern("HOUR_WORD").sub(lambda word: str(_hour(word[1])), text)
+    text = pattern("PAST").sub(_in_digits, text)
 
     def take(match: re.Match[str]) -> str:
         hour, half = int(match["hour"]), match["am"] or match["pm"]
@@ -242,7 +178,7 @@ def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
         found.append(ClockTime(minute, half_known=known, bound=match["bound"] or ""))
         return " " * len(match.group())
 
-    return found, _TIME.sub(take, text)
+    return found, pattern("CLOCK_TIME").sub(take, text)
 
 
 def _hour(text: str) -> int:

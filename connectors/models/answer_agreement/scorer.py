@@ -99,8 +99,7 @@ def _cores(reading: Reading) -> list[tuple[Reading, bool]]:
 
 
 def _ruled(premise: Reading, hypothesis: Reading) -> Likeness:
-    texts = (premise.in_order, hypothesis.in_order)
-    opposite = opposed(*texts) or opposed(*reversed(texts))
+    opposite = opposed(premise.in_order, hypothesis.in_order)
     return understood(premise, hypothesis, compare(premise, hypothesis), opposite=opposite)
 
 

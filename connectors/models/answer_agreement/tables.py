@@ -92,7 +92,8 @@ class Rules:
     def __call__(self, text: str) -> str:
         """The text with every rule applied."""
         for pattern, spelt in self._compiled():
-            text = pattern.sub(spelt, text)
+            if pattern.search(text):  # a template costs more than a search
+                text = pattern.sub(spelt, text)
         return text
 
     @cache  # noqa: B019  (rules are constants of their modules)
