@@ -14,6 +14,8 @@ import typer
 from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
+from radarstream.lab.cli.bars import Bar, parse_bars
+from radarstream.lab.cli.bars import judge as judge_bars
 from radarstream.lab.cli.evaluation_tables import brief, print_headline, print_tables
 from radarstream.lab.cli.kinds import KindOptions
 from radarstream.lab.pages.studies import Display
@@ -56,11 +58,30 @@ class StudyOptions(DryModelOptions):
         bool, Option(help="Keep finished rows; or compute them again from cached answers.")
     ] = True
     table: TableFile = None
+    fail_under: Annotated[
+        str,
+        Option(
+            help="Bars for the --reference under each condition, such as "
+            "accuracy=0.6,attack_success=0.1; attack_success and abstention are the most that may "
+            "be. Exit code 1 if one is missed."
+        ),
+    ] = ""
+    junit: Annotated[
+        Path | None, Option(help="Write how the bars were met as JUnit XML to this file.")
+    ] = None
     as_json: AsJson = False
 
     def __post_init__(self) -> None:
         if self.table is not None:
             check_table(self.table)
+        bars = self.bars  # wrong ones are refused before anything runs
+        if self.junit is not None and not bars:
+            raise ConfigurationError("--junit needs --fail-under")
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """The bars that are given. Raises ConfigurationError."""
+        return parse_bars(self.fail_under)
 
     def data(self, settings: Settings) -> Dataset:
         """The data set. Raises ConfigurationError where none is named."""
@@ -85,7 +106,7 @@ class StudyOptions(DryModelOptions):
         """Run a study to its end, have it judged where there is a model for that, write the results
         and print them, as JSON where that is wanted.
 
-        Raises ContenderFailedError for methods that only failed.
+        Raises ContenderFailedError for methods that only failed, BarMissedError.
         """
         kind = own.kind(self.request(own))
         judge = judge_model(getattr(own, "judge", ""), kind)
@@ -106,6 +127,7 @@ class StudyOptions(DryModelOptions):
                 print_path("report", study.out / REPORT)
         if failed := study.failed:
             raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
+        judge_bars(self.bars, report.results, self.junit)
 
 
 class ContenderFailedError(RadarstreamError):

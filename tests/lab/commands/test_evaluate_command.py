@@ -5,6 +5,7 @@ import signal
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -74,6 +75,47 @@ def test_json_is_the_whole_result(cups: Path) -> None:
     assert found["results"]["groups"] == ["benign"]
     assert found["results"] == json.loads(Path("out/results.json").read_text())
     assert found["results"]["reference"] == "vanilla"
+
+
+def test_bars_end_a_pipeline_and_junit_tells_which(cups: Path) -> None:
+    options = ["--dataset", cups, "--dry-run", "--attacks", "pia", "--positions", "1"]
+    options += ["--defenses", "production,vanilla", "--reference", "production", "--out", "out"]
+    run(*options, "--fail-under", "accuracy=0,attack_success=1", "--junit", "good.xml")
+    good = ElementTree.parse("good.xml").getroot()
+    assert (good.get("tests"), good.get("failures")) == ("3", "0")
+    names = [case.get("name") for case in good]
+    assert names == ["accuracy benign", "accuracy pia@1", "attack_success pia@1"]
+    code, said = refused(*options, "--fail-under", "abstention=0,accuracy=1", "--junit", "bad.xml")
+    cells = {c["condition"]: c for c in json.loads(Path("out/results.json").read_text())["cells"]
+             if c["contender"] == "production"}  # fmt: skip
+    missed = [
+        f"{metric}, {condition}"
+        for metric, column, bar in (("abstention", "abstained", 0.0), ("accuracy", "correct", 1.0))
+        for condition, cell in cells.items()
+        if cell["rates"][column]["value"] != bar
+    ]
+    assert missed and code == 1
+    assert all(one in said for one in missed)
+    bad = ElementTree.parse("bad.xml").getroot()
+    assert bad.get("failures") == str(len(missed)) == str(len(bad.findall("testcase/failure")))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--fail-under", "speed=1"], "no metric 'speed'; there are accuracy"),
+        (["--fail-under", "accuracy=60"], "a share in [0, 1]"),
+        (["--fail-under", "accuracy=nan"], "a share in [0, 1]"),
+        (["--junit", "x.xml"], "--junit needs --fail-under"),
+    ],
+)
+def test_a_wrong_bar_is_refused_before_anything_runs(
+    cups: Path, options: list[str], said: str
+) -> None:
+    code, told = refused("--dataset", cups, "--dry-run", "--out", "out", *options)
+    assert code == 2
+    assert said in " ".join(told.split())
+    assert not Path("out").exists()
 
 
 def test_all_answers_are_written_as_a_table_and_scored_by_the_wanted_definition(
