@@ -92,7 +92,7 @@ class ServingSettings(Section):
     question_characters: PositiveInt = 2_000
     """longest question that is accepted"""
     body_bytes: PositiveInt = 2**20
-    """largest request that is accepted"""
+    """largest request that anybody may send"""
     upload_bytes: PositiveInt = 8 * 2**20
     """largest request of a known user that brings documents; a few are received at once"""
     fetch_addresses: bool = False

@@ -56,6 +56,23 @@ def test_what_cannot_be_read_has_a_reason(box: Sandbox, name: str) -> None:
     assert str(caught.value) == why
 
 
+@pytest.mark.parametrize(
+    ("data", "limits", "whys"),
+    [
+        (pdf("x) Tj (" * 2**20), {"parse_seconds": 1, "parse_bytes": 2**30}, {"parse_time"}),
+        (docx(*["x"] * 2**17), {"parse_bytes": 2**25}, {"parse_memory", "parse_crash"}),
+    ],
+)
+def test_what_takes_too_much_is_given_up(
+    data: bytes, limits: dict[str, int], whys: set[str]
+) -> None:
+    with Sandbox(PageOptions(**limits)) as running:
+        with pytest.raises(PageError) as caught:
+            text_of(Raw(data), running)
+        assert str(caught.value) in whys
+        assert text_of(Raw(pdf("Lima.")), running) == "Lima.\f"
+
+
 def test_pages_begin_where_their_text_does() -> None:
     text, pages = paged("Lima.\f\fQuito.\f")
     assert (text, pages) == ("Lima.\n\nQuito.", (0, 6, 7))
