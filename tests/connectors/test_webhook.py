@@ -77,16 +77,6 @@ def test_what_will_not_pass_is_tried_once() -> None:
             assert [r.path for r in receiver.received] == ["/hook"] * tries
 
 
-def test_a_receiver_that_asks_for_time_gets_it() -> None:
-    with (
-        receiving([Reply(429, {"Retry-After": "1"})]) as receiver,
-        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
-    ):
-        started = datetime.now(UTC)
-        assert webhook.deliver("cup/4", BODY).accepted
-        assert (datetime.now(UTC) - started).total_seconds() >= 1.0
-
-
 LATER = Reply(503, {"Retry-After": "3000"})  # a long pause
 
 

@@ -39,7 +39,6 @@ LOCK = lock_program()
 WEIGHTS = [  # installed without what their metadata asks for
     line for line in (HERE / "weights.in").read_text("utf-8").splitlines() if line[0] != "#"
 ]
-NAMES = ["development", "build", "torch-cuda", "torch-cpu", *LOCK.LOCKS]
 
 
 class Pin(NamedTuple):

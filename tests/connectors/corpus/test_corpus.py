@@ -1,9 +1,6 @@
 """The corpus: what is added is found, what goes is gone, whoever writes and whatever they say."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -36,8 +33,8 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from tests.connectors.corpus.corpus_worker import BATCH, documents
+from tests.programs import done
 
-ROOT = Path(__file__).parents[3]
 DAY_MS = 86_400_000
 START = datetime(2025, 1, 1, tzinfo=UTC)
 EMBEDDER = ScriptedEmbedder()
@@ -393,9 +390,7 @@ def test_readers_miss_nothing_that_several_writers_add_and_delete(state_url: str
 
 
 def worker(url: str, fate: str) -> int:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.connectors.corpus.corpus_worker", url, fate]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    return done(url, fate, module="tests.connectors.corpus.corpus_worker").returncode
 
 
 def test_a_death_amid_an_addition_leaves_a_sound_corpus(state_url: str, engine: Engine) -> None:

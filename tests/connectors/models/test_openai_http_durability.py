@@ -1,9 +1,6 @@
 """Completed calls survive: a crash repeats those in flight, a failure repeats nothing."""
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +20,9 @@ from radarstream.schemas.evidence import AtomicAnswer
 from tests.builders import make_snapshot
 from tests.clocks import until
 from tests.connectors.models.fault_server import FaultServer, chat_reply, status
+from tests.programs import done, started
 
-ROOT = Path(__file__).parents[3]
 COUNT, IN_FLIGHT = 60, 4
-
-
-def client(server: FaultServer, database: str) -> "subprocess.Popen[bytes]":
-    program = [sys.executable, ROOT / "tests/connectors/models/openai_client.py"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([*program, server.url, database, str(COUNT)], env=environment, cwd=ROOT)
 
 
 def test_a_killed_client_repeats_only_what_was_in_flight(
@@ -42,13 +33,14 @@ def test_a_killed_client_repeats_only_what_was_in_flight(
         handler.reply(200, chat_reply("Bern"))
 
     server.always = slow
-    database = f"sqlite:///{tmp_path / 'state.db'}"
-    running = client(server, database)
-    until(lambda: len(server.requests) >= COUNT // 2)
-    running.send_signal(signal.SIGKILL)
-    assert running.wait(10.0) == -signal.SIGKILL
+    client = (server.url, f"sqlite:///{tmp_path / 'state.db'}", str(COUNT))
+    module = "tests.connectors.models.openai_client"
+    with started(*client, out=tmp_path / "log", module=module) as running:
+        until(lambda: len(server.requests) >= COUNT // 2)
+        running.send_signal(signal.SIGKILL)
+        assert running.wait(10.0) == -signal.SIGKILL
     until(lambda: server.in_flight == 0)
-    assert client(server, database).wait(60.0) == 0
+    assert done(*client, module=module).returncode == 0
     asked = server.asked()
     assert len(asked) == COUNT
     repeated = sum(times - 1 for times in asked.values())

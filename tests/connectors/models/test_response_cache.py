@@ -1,9 +1,6 @@
 """The response cache: what was answered once is never asked again, whatever happens between."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -22,10 +19,9 @@ from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
+from tests.clocks import at_once
+from tests.programs import done
 from tests.scripted_models import last_words
-
-ROOT = Path(__file__).parents[3]
-ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def make_prompt(text: str) -> Prompt:
@@ -319,20 +315,20 @@ assert [a.text for a in answers] == [f"P{i}" for i in range(60)]
 """
 
 
-def start_worker(
-    url: str, asked: Path, dies_at: str = "", max_entries: int = 1_000
-) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", WORKER, url, asked, dies_at, str(max_entries)]
-    return subprocess.Popen(command, cwd=ROOT, env=ENV)
+def worker(url: str, asked: Path, dies_at: str = "", max_entries: int = 1_000) -> int:
+    """The exit code of a process that asks all prompts."""
+    script = asked.with_suffix(".py")
+    script.write_text(WORKER)
+    return done(url, asked, dies_at, max_entries, module=str(script)).returncode
 
 
 def test_a_killed_process_repeats_at_most_the_chunk_in_flight(
     state_url: str, tmp_path: Path
 ) -> None:
     asked = tmp_path / "asked"
-    assert start_worker(state_url, asked, "p21").wait(60) == -signal.SIGKILL
-    assert start_worker(state_url, asked, "p45").wait(60) == -signal.SIGKILL
-    assert start_worker(state_url, asked).wait(60) == 0
+    assert worker(state_url, asked, "p21") == -signal.SIGKILL
+    assert worker(state_url, asked, "p45") == -signal.SIGKILL
+    assert worker(state_url, asked) == 0
     lines = asked.read_text().split()
     repeated = sorted({line for line in lines if lines.count(line) > 1}, key=lambda p: int(p[1:]))
     assert set(lines) == {f"p{i}" for i in range(60)}
@@ -344,5 +340,4 @@ def test_a_killed_process_repeats_at_most_the_chunk_in_flight(
 def test_two_processes_share_one_database(state_url: str, tmp_path: Path) -> None:
     open_engine(state_url).dispose()
     asked = [tmp_path / f"asked-{n}" for n in range(2)]
-    workers = [start_worker(state_url, path, max_entries=20) for path in asked]
-    assert [worker.wait(60) for worker in workers] == [0, 0]
+    assert at_once(lambda n: worker(state_url, asked[n], max_entries=20), 2) == [0, 0]

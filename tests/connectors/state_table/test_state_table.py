@@ -1,10 +1,7 @@
 """The state table on SQLite and PostgreSQL: one winner per step, nothing lost to a kill."""
 
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
@@ -48,8 +45,6 @@ from tests.clocks import at_once
 from tests.programs import done
 
 WRITERS = 8
-ROOT = Path(__file__).parents[3]
-ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def make_row(query_id: str = "q-1", step: int = 1, state: bytes = b"\x00\xff") -> MemoryRow:
@@ -370,20 +365,16 @@ except ConfigurationError as error:
 
 
 @pytest.mark.parametrize("existing", [False, True])
-def test_a_read_only_directory_is_a_configuration_error(existing: bool) -> None:
+def test_a_read_only_directory_is_a_configuration_error(tmp_path: Path, existing: bool) -> None:
+    script = tmp_path / "read_only.py"
+    script.write_text(READ_ONLY)
     with tempfile.TemporaryDirectory(prefix="state-") as name:
         directory, path = Path(name), Path(name) / "state.db"
         if existing:
             open_engine(f"sqlite:///{path}").dispose()
             path.chmod(0o444)
         directory.chmod(0o555)
-        child = subprocess.run(
-            [sys.executable, "-c", READ_ONLY, path],
-            cwd=ROOT,
-            env=ENV,
-            capture_output=True,
-            text=True,
-        )
+        child = done(path, module=str(script))
         directory.chmod(0o755)
     assert child.returncode == 0, child.stderr
     assert "cannot write the state database" in child.stdout
