@@ -1,4 +1,6 @@
-"""Starts that wait for a database or a broker, and work in threads beside a busy loop."""
+"""Starts that wait for a database or a broker, work in threads beside a busy loop, and the watch
+over the state database, which has to stay the one that a job began with.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait

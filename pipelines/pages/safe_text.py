@@ -1,4 +1,6 @@
-"""Untrusted text made fit for a page, beyond escaping: hidden characters shown, links vetted."""
+"""Untrusted text made fit for a page, beyond escaping: hidden characters shown, links vetted;
+and times in words.
+"""
 
 import re
 from datetime import datetime

@@ -1,4 +1,6 @@
-"""A verdict in words: why a document was kept or rejected, why there is no answer, what it cost."""
+"""A verdict in words: why a document was kept or rejected, why there is no answer; and what was
+decided about a question: risk, modules, epsilon, trust.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""What a defence is given of each snapshot: texts, atomic answers, relations. A step is one batch
+"""What a defence is given of each snapshot: the documents that are not withheld, texts, atomic
+answers, relations. A step is one batch
 per model; an item that fails is an error in its place.
 """
 

@@ -1,4 +1,6 @@
-"""Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults."""
+"""Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults;
+and what is wrong with them, in words.
+"""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""The fixed part of a task and untrusted text become a prompt.
+"""The fixed part of a task and untrusted text become a prompt, which may be asked at length, or
+with sentences more in its instruction (the guardrail of hook C).
 
 Text from documents is only ever concatenated, capped in length; `connectors.models.rendering`
 delimits it. The wording is in `schemas.tasks`.

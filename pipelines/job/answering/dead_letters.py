@@ -1,4 +1,4 @@
-"""Dead letters as an operator handles them: select, inspect, send back to the pipeline."""
+"""Dead letters as an operator handles them: read from the topic, select, send back."""
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence

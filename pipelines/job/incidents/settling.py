@@ -1,4 +1,6 @@
-"""What follows from a wrong answer, in one transaction: status, event, quarantine, memory."""
+"""What follows from a wrong answer, in one transaction: status, event, quarantine, memory; and what
+a person hears before a decision: who complained, and what an approval would remove.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from time import monotonic
 
 import structlog
@@ -27,7 +28,6 @@ from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.waiting import (
     StateWatch,
-    Waiting,
     open_database,
     starting,
     watched_state,
@@ -169,19 +169,14 @@ def opened_worker(
         )
         worker = Worker(attributing, settings, waiting.health, stop)
         if kafka:
-            connect(worker, waiting, opened, start_over=start_over)
+            watching = watched_state(
+                settings, waiting, attribution.group, topic=COMPLAINTS, start_over=start_over
+            )
+            worker.state = opened.enter_context(watching)
+            reading = partial(TopicReader, settings.kafka, [COMPLAINTS], group=attribution.group)
+            worker.log = opened.enter_context(waiting.until("broker", reading))
+            worker.sink = opened.enter_context(KafkaSink(settings.kafka))
         yield worker
-
-
-def connect(worker: Worker, waiting: Waiting, opened: ExitStack, *, start_over: bool) -> None:
-    """Give a worker its topics."""
-    settings, group = worker.settings, worker.settings.attribution.group
-    worker.state = opened.enter_context(
-        watched_state(settings, waiting, group, topic=COMPLAINTS, start_over=start_over)
-    )
-    reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [COMPLAINTS], group=group))
-    worker.log = opened.enter_context(reader)
-    worker.sink = opened.enter_context(KafkaSink(settings.kafka))
 
 
 def run_attribution(

@@ -1,4 +1,6 @@
-"""What a replay is and what it cost: stored beside its results, shown in its report."""
+"""What a replay is and what it cost: stored beside its results, shown in its report; which
+code, packages and prompts it ran on.
+"""
 
 import subprocess
 from collections.abc import Iterator, Mapping

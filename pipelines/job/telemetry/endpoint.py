@@ -1,4 +1,6 @@
-"""/metrics, /healthz and /readyz in a thread of their own, one GET a connection, nothing logged."""
+"""/metrics, /healthz and /readyz in a thread of their own, one GET a connection, nothing logged;
+and the health that they tell: whether the job lives and is ready, as it last showed.
+"""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Health and the action log."""
+"""Health, the action log, and the dead letters of the topic."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""All routes of the console."""
+"""All routes of the console, and its sessions: sign in with a token, and out again."""
 
 from typing import Final
 

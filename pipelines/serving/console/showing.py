@@ -64,7 +64,7 @@ def show(  # noqa: PLR0913 what a page is made of
         f"console/{template}",
         frame.Page(title, sentence, links, meanings, heads=heads, notes=notes),
         user=user,
-        menu=menu_of(user),
+        menu=[(path, name) for path, name, any_of in MENU if user and any_of & user.roles],
         here=request.url.path,
         live=live,
         link=link,
@@ -136,13 +136,6 @@ def page_number(text: str) -> int:
     (3, 1, 1)
     """
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1
-
-
-def menu_of(user: User | None) -> list[tuple[str, str]]:
-    """Address and name of the pages that a user may open."""
-    return (
-        [] if user is None else [(path, name) for path, name, any_of in MENU if any_of & user.roles]
-    )
 
 
 def link(path: str, anchor: str = "", **parameters: object) -> str:
