@@ -110,3 +110,14 @@ def test_without_extras_a_command_works_or_says_what_to_install(
     assert ended.returncode == code, ended.stderr
     assert told in ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "library", "extra"),
+    [("topics", "kafka", "stream"), ("deadletter", "kafka", ""), ("evaluate", "polars", "lab")],
+)
+def test_help_works_without_an_extra_and_names_it(
+    command: str, library: str, extra: str, tmp_path: Path
+) -> None:
+    helped = run(tmp_path, command, "--help", missing=[library])
+    assert (helped.returncode, extra in helped.stdout) == (0, True), helped.stderr
