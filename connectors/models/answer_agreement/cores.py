@@ -26,6 +26,10 @@ def cores(text: str, traits: frozenset[str]) -> dict[str, bool]:
     """Texts that say what `text` answers and leave out what it only adds.
 
     Each with whether it may stand for `text` beside such a text of the other answer as well.
+    `traits` are those of the question; at most six are given.
+
+    >>> cores("Oslo, which lies in Norway", frozenset({"WHERE"}))
+    {'Oslo': True}
     """
     found = dict[str, bool]()
     for needed, rule, spelt in _rules():

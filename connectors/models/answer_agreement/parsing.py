@@ -74,7 +74,7 @@ def take_quantities(
         )
         return " " * len(match.group())
 
-    return found, pattern("QUANTITY").sub(take, text)
+    return found, pattern("QUANTITY").sub(take, text) if pattern("DIGIT").search(text) else text
 
 
 def _unit_of(match: re.Match[str]) -> Unit | None:
@@ -212,4 +212,4 @@ def take_pairs(text: str) -> tuple[list[Pair], str]:
         found.append(Pair(stated[0], stated[1], used[0].dimension))
         return " "
 
-    return found, pattern("PAIR").sub(take, text)
+    return found, pattern("PAIR").sub(take, text) if pattern("DIGIT").search(text) else text

@@ -89,6 +89,7 @@ def _unit(plain: str) -> Unit | None:
 
 
 def _per(plain: str) -> Unit:
+    """The unit of time that amounts are asked for: "How much a year?"."""
     asked = pattern("ASKS_PER").search(plain)
     return unit_named(mapping("adverbs").get(asked[0].lower()) or asked[1]) if asked else NO_UNIT
 
