@@ -73,6 +73,14 @@ class KindOptions(Protocol):
         """The study. Raises ConfigurationError."""
 
 
+class PlainOptions:
+    """Options that change no settings."""
+
+    def over(self, settings: Settings) -> Settings:
+        """The settings as they are."""
+        return settings
+
+
 @dataclass(frozen=True)
 class DefencesOptions(RerankerOptions):
     """Compare defences under attacks on a data set, all on the same evidence."""
@@ -133,7 +141,7 @@ class DefencesOptions(RerankerOptions):
 
 
 @dataclass(frozen=True)
-class RetrievalOptions:
+class RetrievalOptions(PlainOptions):
     """Compare rerankers on pools into which attackers planted texts: what they keep out, what they
     cost, and what is answered from the rest.
     """
@@ -159,10 +167,6 @@ class RetrievalOptions:
     keep: Annotated[int, Option(min=1, help="Candidates that a reranker keeps of a pool.")] = 5
     split: AskedSplit = Split.TEST
     out: Out = Path("build/evaluate-retrieval")
-
-    def over(self, settings: Settings) -> Settings:
-        """The settings as they are."""
-        return settings
 
     def kind(self, request: Request) -> Retrieval:
         """The study."""
@@ -199,7 +203,7 @@ class RetrievalOptions:
 
 
 @dataclass(frozen=True)
-class AttributionOptions:
+class AttributionOptions(PlainOptions):
     """Compare attributors on wrong answers that attacks on a corpus cause, and on false
     complaints.
     """
@@ -216,10 +220,6 @@ class AttributionOptions:
     ] = "all"
     k: Documents = 5
     out: Out = Path("build/evaluate-attribution")
-
-    def over(self, settings: Settings) -> Settings:
-        """The settings as they are."""
-        return settings
 
     def kind(self, request: Request) -> Attributions:
         """The study."""

@@ -17,7 +17,7 @@ from radarstream.lab.study.results import (
     plain_cell,
     rates_cell,
 )
-from radarstream.lab.study.scoring import Definition
+from radarstream.lab.study.scoring import definition
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, signed
 from radarstream.schemas.wording import counted_noun
 
@@ -103,7 +103,7 @@ def tables_of(results: DefenceResults) -> tuple[Table, ...]:
 
 
 OTHERS: Final[Mapping[str, str]] = {
-    "contained": Definition.CONTAINED.meaning,
+    "contained": definition("anywhere, also within a word"),
     "exclusive": "the answer contains the one and not the other, also within a word.",
 }
 
@@ -131,7 +131,7 @@ def rate_notes(results: DefenceResults) -> list[str]:
     ]
     failed = sum(cell.errors for cell in results.alone)
     notes = [
-        f"In percent: {Definition.WHOLE_WORDS.meaning}",
+        f"In percent: {definition('as whole words')}",
         results.asked,
         f"In brackets 95 % intervals: {INTERVALS}.",
     ]

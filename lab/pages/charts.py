@@ -134,50 +134,22 @@ def _meet(a: Spec, b: Spec, x: Axis, y: Axis) -> bool:
 def _labels(
     lines: Sequence[tuple[Series, Sequence[Spot]]], x: Axis, y: Axis, height: float
 ) -> list[Spec]:
-    """Names at the right of the plot, each joined with the last point of its series."""
+    """The names of the series with their marks at the right of the plot, in the order in which
+    their last points are, from the top.
+    """
     across, up = (x.high - x.low) / PLOT_WIDTH, (y.high - y.low) / height
-    ends = [spots[-1] for _, spots in lines]
-    pixels = spread([(y.high - spot.y.value) / up for spot in ends], 4.0, height - 4.0)
+    order = sorted(lines, key=lambda line: -line[1][-1].y.value)
     rows = [
-        {"x": spot.x, "y": spot.y.value, "x2": x.high + 3 * across, "y2": y.high - pixel * up,
-         "x3": x.high + (LEADER - 4) * across, "at": x.high + LEADER * across,
-         "label": series.shown, "line": ink(series.colour)}
-        for (series, _), spot, pixel in zip(lines, ends, pixels, strict=True)
+        {"x": x.high + LEADER * across, "at": x.high + (LEADER + 9) * across,
+         "y": y.high - (4.0 + place * LABEL_GAP) * up, "label": series.shown, **series.marker}
+        for place, (series, _) in enumerate(order)
     ]  # fmt: skip
-    faint = {"strokeWidth": 1, "opacity": 0.38}
+    look = {"fill": "fill", "stroke": "line", "shape": "shape"}
     return [
-        layer("rule", rows, {"x": "x", "y": "y", "x2": "x2", "y2": "y2", "color": "line"}, **faint),
-        layer("rule", rows, {"x": "x2", "y": "y2", "x2": "x3", "color": "line"}, **faint),
-        layer("text", rows, {"x": "at", "y": "y2", "text": "label", "color": "line"},
+        layer("point", rows, {"x": "x", "y": "y"} | look, size=50, strokeWidth=1.5),
+        layer("text", rows, {"x": "at", "y": "y", "text": "label", "color": "line"},
               align="left", fontWeight=500),
     ]  # fmt: skip
-
-
-def spread(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Heights as near as possible to the wanted ones, `LABEL_GAP` apart, in their order.
-
-    Neighbours that would overlap are pooled into a block centred on the mean of what they want.
-    """
-    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
-    blocks: list[list[int]] = []
-    starts: list[float] = []
-    for index in order:
-        blocks.append([index])
-        starts.append(_start(blocks[-1], wanted, top, bottom))
-        while len(blocks) > 1 and starts[-2] + len(blocks[-2]) * LABEL_GAP > starts[-1]:
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-            starts[-2:] = [_start(blocks[-1], wanted, top, bottom)]
-    placed = [0.0] * len(wanted)
-    for block, start in zip(blocks, starts, strict=True):
-        for place, index in enumerate(block):
-            placed[index] = start + place * LABEL_GAP
-    return placed
-
-
-def _start(block: Sequence[int], wanted: Sequence[float], top: float, bottom: float) -> float:
-    """Where a block's first label goes."""
-    mean = sum(wanted[index] - place * LABEL_GAP for place, index in enumerate(block)) / len(block)
-    return max(top, min(mean, bottom - (len(block) - 1) * LABEL_GAP))
 
 
 def curves(

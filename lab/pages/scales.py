@@ -67,11 +67,6 @@ def measured(rate: Rate) -> Share | None:
     return None if rate.value is None else Share(rate.value, *rate.interval)
 
 
-def portion(value: float | None, decimals: int = 0) -> str:
-    """A share as a percentage in a sentence."""
-    return "an unknown share" if value is None else f"{value:.{decimals}%}"
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """A row of a plot of before and after. `tone` colours what came after."""

@@ -45,7 +45,7 @@ def leads(results: ServiceResults) -> list[Lead]:
 def _got(results: ServiceResults, stream: str) -> Iterator[tuple[str, dict[str, Share]]]:
     """What attackers get in a stream under each policy, and what that is."""
     probing = {name: results.probing(name, stream) for name in results.methods}
-    told = {n: measured(p.masks[True]) for n, p in probing.items() if p is not None}
+    told = {n: measured(p.rates["exact_members"]) for n, p in probing.items() if p is not None}
     kind = stream.partition(":")[0]
     column, words = ("leaked", "verbatim leaks") if kind == "leakage" else (
         "fooled", "attack success"

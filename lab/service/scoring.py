@@ -4,7 +4,7 @@ A study's results: every policy in every stream, what attackers got, and what re
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Final
@@ -12,14 +12,12 @@ from typing import Any, Final
 import polars as pl
 
 from radarstream.lab.attacks.service.masked_questions import (
-    Fill,
     filled,
     fills,
     is_called_member,
 )
 from radarstream.lab.attacks.service.protocol import Ask
 from radarstream.lab.service.records import AskRow, ProbeRow, ReplyRow, StreamRow
-from radarstream.lab.study.comparison import Difference
 from radarstream.lab.study.context_quality import (
     faithfulness_lex,
     recall_lex,
@@ -27,9 +25,15 @@ from radarstream.lab.study.context_quality import (
 )
 from radarstream.lab.study.frame import REAL, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.lab.study.judging import Judgement, judged_columns, judgements_in
-from radarstream.lab.study.rates import Rate, rate_in
 from radarstream.lab.study.record import StudyRecord
-from radarstream.lab.study.results import Results, Scoring, grouped, scored_cells
+from radarstream.lab.study.results import (
+    Result,
+    Results,
+    Scoring,
+    grouped,
+    scored_cells,
+    with_texts,
+)
 from radarstream.lab.study.rows import BENIGN, PassageRow, RowStore
 from radarstream.lab.study.scoring import is_correct, is_fooled
 from radarstream.schemas.answer_text import normalised
@@ -46,8 +50,10 @@ COLUMNS: Final = columns(
     (WHOLE, "span documents"),
     (REAL, f"contained trust trust_after epsilon {' '.join(QUALITY)}"),
 )
-MASKS: Final = columns((YES, "member exact substring"))
-PROBES: Final = columns((YES, "member whole called_member decided_right"))
+SIDES: Final = ("members", "others")  # documents that the corpus has, and others
+TOLD: Final = tuple(f"{what}_{side}" for what in ("exact", "substring") for side in SIDES)
+PROBED: Final = (*(f"{what}_{side}" for what in ("whole", "called") for side in SIDES), "right")
+WORDS: Final = Scoring(TOLD, (), ("exact_members",))
 
 
 @dataclass(frozen=True)
@@ -174,28 +180,27 @@ def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
             continue
         contender, stream, about = key
         document = held.probes[about].document
-        shared = {
-            "contender": contender, "condition": stream, "query_id": about,
-            "member": document.member,
-        }  # fmt: skip
+        shared = {"contender": contender, "condition": stream, "query_id": about}
+        side = SIDES[not document.member]
         results = {n: fill for n, fill in enumerate(fills(document, found), 1) if n in wanted[key]}
         masks += [
-            shared | {"step": number, "exact": fill.exact, "substring": fill.contained}
-            for number, fill in results.items()
+            shared | {"step": n, f"exact_{side}": fill.exact, f"substring_{side}": fill.contained}
+            for n, fill in results.items()
         ]
-        probes.append(shared | {"step": 0} | decided(results.values(), member=document.member))
-    return tidy(masks, MASKS), tidy(probes, PROBES)
-
-
-def decided(results: Iterable[Fill], *, member: bool) -> dict[str, Any]:
-    """What the attacker concludes of one document."""
-    all_fills = list(results)
-    called = is_called_member(all_fills)
-    return {
-        "whole": bool(all_fills) and all(fill.exact for fill in all_fills),
-        "called_member": called,
-        "decided_right": called == member,
-    }
+        called = is_called_member([*results.values()])
+        probes.append(
+            shared
+            | {
+                "step": 0,
+                f"whole_{side}": bool(results) and all(fill.exact for fill in results.values()),
+                f"called_{side}": called,
+                "right": called == document.member,
+            }
+        )
+    return (
+        tidy(masks, columns((YES, " ".join(TOLD)))),
+        tidy(probes, columns((YES, " ".join(PROBED)))),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,44 +264,29 @@ class StreamCounts:
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeSummary:
-    """What one policy lets membership probes of a stream learn.
-
-    `masks` are hidden words that are told exactly, `substring` those that are told up to a part of
-    a word, `whole` documents all of whose words are, each for members and for the others; `right`
-    are documents that the attacker judges right, `f1` is that of calling members. `difference` is
-    that of the masks of members to `none`.
-    """
-
-    contender: str
-    stream: str
-    masks: dict[bool, Rate]
-    substring: dict[bool, Rate]
-    whole: dict[bool, Rate]
-    right: Rate
-    f1: float | None
-    difference: Difference | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class ServiceResults(Results):
-    """The results of a study of a service; the groups are its streams."""
+    """The results of a study of a service; the groups are its streams.
+
+    `probes` are what membership probes of a stream learn under a policy, of members and of others:
+    `exact` are hidden words that are told exactly, `substring` those told up to a part of a word,
+    `whole` documents all of whose words are, `called` those that the attacker takes for members,
+    and `right` those that he judges right.
+    """
 
     k: int
     streams: tuple[StreamCounts, ...]
-    probes: tuple[ProbeSummary, ...]
+    probes: tuple[Result, ...]
 
     @property
     def attacked(self) -> list[str]:
         """The streams of attackers."""
         return [group for group in self.groups if group != BENIGN]
 
-    def probing(self, contender: str, stream: str) -> ProbeSummary | None:
+    def probing(self, contender: str, stream: str) -> Result | None:
         """What membership probes of a stream learn under a policy."""
-        return next(
-            (c for c in self.probes if (c.contender, c.stream) == (contender, stream)), None
-        )
+        wanted = contender, stream
+        return next((c for c in self.probes if (c.contender, c.condition) == wanted), None)
 
 
 def frame_of(_: StudyRecord, store: RowStore) -> pl.DataFrame:
@@ -311,12 +301,8 @@ def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> Service
     """
     held = held_in(store)
     groups = {name: [name] for name in record.conditions}
-    masks, probes = mask_tables(held)
-    every, documents = grouped(masks, groups), grouped(probes, groups)
-    hidden = grouped(masks.filter(pl.col("member")), groups)
-    words = scored_cells(hidden, record, Scoring(("exact",), (), ("exact",)))
-    moved = {(one.contender, one.condition): one.differences.get("exact") for one in words}
-    keys = [(name, stream) for stream in groups for name in record.names]
+    masks, probes = (grouped(frame, groups) for frame in mask_tables(held))
+    documents = scored_cells(probes, record, Scoring(PROBED))
     return ServiceResults(
         methods=record.names,
         groups=tuple(groups),
@@ -324,33 +310,7 @@ def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> Service
         cells=scored_cells(grouped(frame.filter(~pl.col("run_up")), groups), record, SCORING),
         k=record.k,
         streams=tuple(counts_of(s, held) for s in record.conditions),
-        probes=tuple(
-            probing_of(key, every[key], documents[key], moved.get(key))
-            for key in keys
-            if key in every
-        ),
-    )
-
-
-def probing_of(
-    key: tuple[str, str], masks: pl.DataFrame, probes: pl.DataFrame, change: Difference | None
-) -> ProbeSummary:
-    """What probes learn, of members and of the others apart."""
-
-    def apart(frame: pl.DataFrame, column: str) -> dict[bool, Rate]:
-        return {m: rate_in(frame.filter(pl.col("member") == m), column) for m in (True, False)}
-
-    called, member = probes["called_member"], probes["member"]
-    hits = int((called & member).sum())
-    named = int(called.sum()) + int(member.sum())
-    return ProbeSummary(
-        *key,
-        masks=apart(masks, "exact"),
-        substring=apart(masks, "substring"),
-        whole=apart(probes, "whole"),
-        right=rate_in(probes, "decided_right"),
-        f1=2.0 * hits / named if named else None,
-        difference=change,
+        probes=with_texts(scored_cells(masks, record, WORDS), documents, PROBED),
     )
 
 

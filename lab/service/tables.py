@@ -5,11 +5,10 @@ from typing import Final
 
 from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.service.policies import REFERENCE, SHORT
-from radarstream.lab.service.scoring import ProbeSummary, ServiceResults
+from radarstream.lab.service.scoring import SIDES, ServiceResults
 from radarstream.lab.study.results import (
     MARK,
     Result,
-    change_of,
     failing,
     mean_cell,
     plain_cell,
@@ -109,24 +108,19 @@ def probe_table(results: ServiceResults, stream: str) -> Table:
 
 
 def probe_cells(
-    probing: ProbeSummary, asked: Result | None, benign: Result | None
+    probing: Result, asked: Result | None, benign: Result | None
 ) -> tuple[TableCell, ...]:
     """What is learnt of members and of the others, and what readers find."""
-    first = plain_cell(probing.masks[True])
-    if probing.difference is not None:
-        first = TableCell(
-            first.text, f"{first.detail}; {change_of(probing.difference)}", first.value
-        )
+    rates = probing.rates
+    called, falsely = rates["called_members"], rates["called_others"]
+    named = called.hits + falsely.hits + called.trials
+    f1 = 2.0 * called.hits / named if named else None
     return (
-        first,
-        plain_cell(probing.masks[False]),
-        *(
-            plain_cell(rates[m])
-            for rates in (probing.whole, probing.substring)
-            for m in (True, False)
-        ),
-        plain_cell(probing.right),
-        TableCell(number(probing.f1, 2), value=probing.f1),
+        rate_cell(probing, "exact_members"),
+        plain_cell(rates["exact_others"]),
+        *(plain_cell(rates[f"{what}_{side}"]) for what in ("whole", "substring") for side in SIDES),
+        plain_cell(rates["right"]),
+        TableCell(number(f1, 2), value=f1),
         TableCell(NOTHING) if asked is None else rate_cell(asked, "probed_shown"),
         TableCell(NOTHING) if benign is None else TableCell(number(benign.means["recall_lex"], 3)),
     )

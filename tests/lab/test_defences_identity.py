@@ -37,14 +37,8 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def test_another_k_seed_or_data_set_is_refused_by_name(bench: Bench) -> None:
+def test_another_place_of_attacks_is_refused_by_name(bench: Bench) -> None:
     rows = (bench.out / ROWS).read_bytes()
-    with pytest.raises(ConfigurationError, match="k: 10 there, 5 here"):
-        bench.experiment(static_dataset(2), k=5)
-    with pytest.raises(ConfigurationError, match="seed: 0 there, 3 here"):
-        bench.experiment(static_dataset(2), seed=3)
-    with pytest.raises(ConfigurationError, match="data set"):
-        bench.experiment(static_dataset(3))
     with pytest.raises(ConfigurationError, match="place that attacks.*--no-resume"):
         bench.experiment(static_dataset(2), conditions=["pia@m2"])
     assert (bench.out / ROWS).read_bytes() == rows

@@ -251,29 +251,6 @@ def test_a_warm_run_asks_no_model_and_finds_the_same(tmp_path: Path) -> None:
     assert len((bench.out / EVIDENCE).read_bytes().splitlines()) == len(evidence.splitlines())
 
 
-def test_a_finished_run_is_left_alone(bench: Bench) -> None:
-    bench.run(static_dataset(3))
-    files = [(bench.out / name).read_bytes() for name in (ROWS, EVIDENCE)]
-    again = bench.run(static_dataset(3))
-    assert [(bench.out / name).read_bytes() for name in (ROWS, EVIDENCE)] == files
-    assert (again.progress.total, again.kind.models.generator.hits) == (0, 0)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("kept", [0, 1, 5, 11])
-def test_an_interrupted_run_goes_on_to_the_same_rows(tmp_path: Path, kept: int) -> None:
-    whole = Bench(tmp_path / "whole").run(static_dataset(3), "radar,vanilla")
-    bench = Bench(tmp_path / "cut")
-    bench.run(static_dataset(3), "radar,vanilla")
-    lines = (bench.out / ROWS).read_bytes().splitlines(keepends=True)
-    torn = b"".join(lines[:kept]) + lines[kept][: len(lines[kept]) // 2]
-    (bench.out / ROWS).write_bytes(torn)
-    calls = bench.calls()
-    resumed = bench.run(static_dataset(3), "radar,vanilla")
-    assert bench.calls() == calls
-    assert answered(resumed.answered) == answered(whole.answered)
-    assert (bench.out / ROWS).read_bytes().startswith(b"".join(lines[:kept]))
-
-
 def answered(rows: Any) -> dict[Any, Any]:
     return {(r.contender, r.condition, r.query_id, r.step): (r.verdict, r.error) for r in rows}
 
@@ -366,19 +343,6 @@ def test_a_failed_step_leaves_the_memory_as_it_was(bench: Bench) -> None:
     assert failed.state_bytes == first.state_bytes
     assert last.verdict is not None
     assert last.verdict.memory.previous_answer == "Rome"
-
-
-def test_contenders_and_conditions_may_be_added_later(bench: Bench) -> None:
-    bench.run(static_dataset(2), "radar", ["benign"])
-    before = (bench.out / ROWS).read_bytes()
-    experiment = bench.run(static_dataset(2), "vanilla", ["benign", "pia@1"])
-    assert (bench.out / ROWS).read_bytes().startswith(before)
-    record = experiment.record
-    assert record.names == ("radar", "vanilla")
-    assert record.conditions == ("benign", "pia@1")
-    assert len(experiment.answered) == 2 + 4
-    # The evidence of the clean condition has been there with answers since the first run.
-    assert read_evidence(bench.out)["benign", "cup-0", 0].answers
 
 
 def test_more_questions_may_be_asked_later_and_fewer_shown(bench: Bench) -> None:

@@ -12,7 +12,6 @@ from radarstream.lab.study.comparison import PairedTest, mcnemar_exact
 from radarstream.lab.study.frame import pooled
 from radarstream.lab.study.rates import Rate
 from radarstream.lab.study.rows import Cost
-from radarstream.schemas.snapshot import Labels
 from tests.lab.study_rows import PARIS, PIA, record, row, scored
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
@@ -106,14 +105,6 @@ def test_rows_of_others_are_left_out_and_missing_cells_too():
 def test_without_the_reference_there_are_no_differences():
     found = board(static_rows("PP", "PL"), record(reference="absent"))
     assert all(cell.differences == {} for cell in found.cells)
-
-
-def test_unlabelled_answers_leave_the_denominators():
-    rows = static_rows("PP", "PL") + [row("Rome", question="q9", labels=Labels(target="Lyon"))]
-    rows += [replace(rows[-1], contender="vanilla")]
-    cell = board(rows).cell("vanilla", "benign")
-    assert (cell.rates["correct"].trials, cell.rates["fooled"].trials) == (2, 3)
-    assert (cell.differences["correct"].pairs, cell.differences["correct"].excluded) == (2, 0)
 
 
 def history_rows(texts, *, contender="radar", question="q0", condition="benign", **members):
@@ -247,23 +238,6 @@ def test_storage_has_mean_most_and_growth_per_step():
     cell = board(rows).cell("radar", "benign")
     assert [cell.means[name] for name in STORAGE] == [100.0, 130, 15.0]
     assert board([row("Paris")]).cell("radar", "benign").means["state_growth"] is None
-
-
-def test_refusals_are_what_jamming_wants():
-    jammed = Labels(
-        answers=("Paris",),
-        target="I can not provide false or misleading information",
-        attack="jamming",
-        poisoned_ranks=(1,),
-    )
-    texts = ("I cannot answer that.", None, "Not enough information.", "Paris", "Rome")
-    rows = [
-        row(text, question=f"q{i}", condition="pia@1", labels=jammed)
-        for i, text in enumerate(texts)
-    ]
-    cell = board(rows).cell("radar", "pia@1")
-    assert cell.rates["fooled"].hits == 3
-    assert cell.rates["correct"].hits == 1
 
 
 @pytest.mark.parametrize("static", [True, False])

@@ -192,18 +192,6 @@ def test_unlabelled_answers_leave_the_denominators():
     assert found["fooled"].value is None
 
 
-def test_answer_changes_of_the_published_kind():
-    changes = answer_changes([[[letter] for letter in history] for history in HISTORIES])
-    assert changes.never.value == 0.25
-    assert changes.at_least_once.value == 0.75
-    assert changes.once.value == 0.25
-    assert changes.more_than_once.value == 0.5
-    assert changes.adjacent_years.value == 0.625
-
-
-HISTORIES = ("AAA", "ABB", "ABC", "ABA")
-
-
 def test_joint_answers_compare_as_sets():
     assert answer_changes([[["A", "B."], ["b", "a"]]]).never == Rate(1, 1)
 

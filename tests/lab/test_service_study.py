@@ -121,8 +121,9 @@ class TestStudy:
     def test_members_are_told_apart_where_nothing_defends(self, bench):
         study = bench.run("mba:each=true", dataset=lands(), members=5, others=5)
         probing = scored(study).probing("none", "mba:each=true")
-        assert probing.masks[True].value > 0.5 > probing.masks[False].value
-        assert probing.right.value > 0.5
+        told, others = (probing.rates[f"exact_{side}"].value for side in ("members", "others"))
+        assert told > 0.5 > others
+        assert probing.rates["right"].value > 0.5
         lines = SERVICE.frame(study.record, study.store)
         asks = [row for row in all_of(study, AskRow) if row.stream == "mba:each=true"]
         assert lines.filter(lines["condition"] == "mba:each=true").height == len(asks)

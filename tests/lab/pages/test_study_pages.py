@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from radarstream.lab.pages import cases
 from radarstream.lab.pages.cases import CaseView, cases_from
-from radarstream.lab.pages.charts import LABEL_GAP, spread
 from radarstream.lab.pages.leads import Lead, opening
 from radarstream.lab.pages.scales import Share
 from radarstream.lab.pages.studies import fenced
@@ -129,12 +128,3 @@ def test_a_fence_is_not_ended_by_its_content(text: str) -> None:
     assert lines[0] == lines[-1]
     assert set(lines[0]) == {"`"}
     assert all(lines[0] not in line for line in lines[1:-1])
-
-
-@given(st.lists(st.floats(0, 190), max_size=13))
-def test_labels_keep_their_distance_and_order(wanted: list[float]) -> None:
-    placed = spread(wanted, 0.0, 200.0)
-    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
-    heights = [placed[index] for index in order]
-    assert all(b - a >= LABEL_GAP - 1e-6 for a, b in zip(heights, heights[1:], strict=False))
-    assert all(-1e-6 <= y <= 200.0 + 1e-6 for y in heights)
