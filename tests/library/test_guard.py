@@ -171,13 +171,6 @@ def test_too_many_documents_are_told_with_the_name_of_the_limit(guard) -> None:
     assert answered.text == "Lima"
 
 
-def test_many_questions_are_answered_in_their_order(guard) -> None:
-    asked = [(f"What is the capital of {n}?", [f"{n}ville is the capital."]) for n in "ABC"]
-    answers = guard.answer_many([*asked, (asked[0][0], ["Aville is the capital of A."])])
-    assert [answer.question for answer in answers] == [*(text for text, _ in asked), asked[0][0]]
-    assert [answer.event.step for answer in answers] == [0, 0, 0, 1]
-
-
 def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None:
     complete = guard._answering.pipeline.models.generator.complete
 

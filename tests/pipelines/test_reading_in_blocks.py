@@ -70,13 +70,6 @@ def test_more_is_read_before_an_answer_that_no_memory_confirms() -> None:
     assert (event.answer, len(event.seen)) == ("Rome", 3)
 
 
-def test_snapshots_of_one_batch_are_read_as_far_as_each_needs() -> None:
-    snapshots = [snapshot("a", CALM), snapshot("b", TORN), snapshot("c", LATE), snapshot("d", ())]
-    together = events_of(pipeline_of(), snapshots)
-    assert together == [events_of(pipeline_of(), [one])[0] for one in snapshots]
-    assert [len(event.seen) for event in together] == [3, 9, 6, 0]
-
-
 @pytest.mark.parametrize("claims", [CALM, TORN, LATE], ids=["calm", "torn", "late"])
 def test_the_answer_does_not_depend_on_the_size_of_blocks(claims: tuple[str, ...]) -> None:
     events = [events_of(pipeline_of(block), [snapshot("a", claims)])[0] for block in (1, 3, 10)]

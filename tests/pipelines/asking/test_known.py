@@ -88,13 +88,6 @@ def test_a_watched_question_is_answered_and_searched_for_as_it_is_watched(own_en
     assert gone.query.id != "capital"
 
 
-def test_what_is_remembered_under_an_id_of_its_own_is_found_by_the_question(own_engine) -> None:
-    remember(own_engine, query_id="capital")
-    watch(own_engine, Watched(question=CAPITAL, id="capital"))
-    reply = parts_of(own_engine).answer(question())
-    assert (reply.event.query_id, reply.event.step) == ("capital", 2)
-
-
 class Searched:
     """Stands for the paid search; notes what is asked."""
 

@@ -118,12 +118,6 @@ def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_pat
     assert len(kept) == len(answers)
 
 
-def test_the_size_of_batches_changes_nothing(history: Path, tmp_path: Path) -> None:
-    small = replayed(history, tmp_path / "one", batch={"snapshots": 1, "queries": 1})
-    large = replayed(history, tmp_path / "eight", batch={"snapshots": 8, "queries": 8})
-    assert small == large
-
-
 def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     source = ReplayInput((history,), settings.limits)

@@ -121,17 +121,6 @@ def test_fifty_results_become_the_ten_that_are_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("gradients")
-def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path, retrieval={})
-    event = answered(settings, crowd(12))
-    assert event.reranking is None
-    assert b'"reranking"' not in encode(event)
-    assert len(event.seen) == 12
-    assert shared_pipeline(settings).models.plugins == {}
-    assert "reranking" not in shared_pipeline(settings).meter.stages
-
-
-@pytest.mark.usefixtures("gradients")
 def test_the_reranker_comes_after_quarantine_and_before_reading(tmp_path: Path) -> None:
     reading = ALL_AT_ONCE | {"windows": 1, "window_characters": 60, "whole_characters": 80}
     settings = settings_in(

@@ -5,12 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_beam.options.pipeline_options import PortableOptions, StandardOptions
 from typer.testing import CliRunner
 
-from radarstream.pipelines.beam.cluster.job import model_hints, pipeline_options
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.settings.job import Submission
 from radarstream.schemas.errors import ConfigurationError
 
 POSTGRES = "postgresql://radarstream@db/radarstream"
@@ -64,17 +61,6 @@ def test_a_bounded_job() -> None:
     assert "streaming" not in options
     assert "checkpointing_interval" not in options
     assert shown["model_hints"] == {"accelerator": "type:t4;count:1"}
-
-
-def test_beam_understands_the_options() -> None:
-    submission = Submission(job_endpoint="server:1", parallelism=3, worker_pool="pool:1")
-    options = pipeline_options(submission, streaming=True)
-    assert options.view_as(StandardOptions).streaming
-    assert options.view_as(StandardOptions).runner == "PortableRunner"
-    assert options.view_as(PortableOptions).job_endpoint == "server:1"
-    assert options.view_as(PortableOptions).environment_type == "EXTERNAL"
-    assert options.view_as(PortableOptions).environment_config == "pool:1"
-    assert model_hints("", "") == {}
 
 
 @pytest.mark.parametrize(

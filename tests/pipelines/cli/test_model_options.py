@@ -9,7 +9,6 @@ from typer.main import get_command
 
 from radarstream import Guard
 from radarstream.defenses.registry import build_defense
-from radarstream.lab.api import Replay
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.options import DryModelOptions, ModelOptions, RuleOptions
@@ -51,12 +50,6 @@ def test_a_model_wins_over_a_settings_file_and_keeps_what_it_says_of_the_rest(
     generator = ModelOptions(file, None, "small", None).settings().generator
     assert isinstance(generator, OpenAiGenerator)
     assert (generator.model, generator.concurrency) == ("small", 3)
-
-
-def test_commands_and_library_mean_the_same(tmp_path: Path) -> None:
-    typed = ModelOptions(None, None, "small", LOCAL).settings()
-    called = Replay("history.json", out=tmp_path, model="small", base_url=LOCAL).settings
-    assert called.model_dump(exclude={"database"}) == typed.model_dump(exclude={"database"})
 
 
 def test_a_dry_run_asks_no_model() -> None:

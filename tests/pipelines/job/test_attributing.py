@@ -146,16 +146,6 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
     assert [e.status for e in run_out(worker) if e.query_id == "cup"][-1] is Status.QUARANTINED
 
 
-def test_one_lie_spelt_three_ways_is_one_lie(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    for answer in ("Rome", " rome.", "ROME  !"):
-        stored = complaint(engine, "ada", answer)
-        assert stored.answer == "Rome"
-        decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
-    assert record_of(engine, "ada") == SenderRecord(1, 0)
-    assert complaint(engine, "ada", "Rome 2").answer == "Rome 2"
-
-
 def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engine: Engine) -> None:
     snapshots = {name: keep(engine, LIED, answer="Rome", query_id=name) for name in ("a", "b")}
     for name in snapshots:

@@ -14,7 +14,7 @@ from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.lab.attribution.events import attribute_all
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import answering_at_length
-from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
+from radarstream.schemas.attribution import Case, Finding, RankedText
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.snapshot import Document, Query
@@ -41,16 +41,6 @@ def models_with_tokens(**options: object) -> Models:
     generator = ScriptedGenerator(**options)
     tokens = ScriptedTokens(ScriptedGenerator())
     return Models(generator, ScriptedRelations(), ScriptedEmbedder(), tokens)
-
-
-def test_many_at_once_are_each_attributed() -> None:
-    models = models_with_tokens()
-    found = attribute_all(RagOrigin(), [case(land) for land in LANDS], models)
-    assert [a.flagged for a in found if isinstance(a, Attribution)] == [
-        tuple(f"{land}-{rank}" for rank in (1, 2, 3)) for land in LANDS
-    ]
-    assert [len(batch) for batch in models.generator.log] == [3, 3]  # unaided, segment 2
-    assert [len(batch) for batch in models.tokens.log] == [6]
 
 
 def test_a_failing_segment_narrows_nothing_silently() -> None:

@@ -35,24 +35,6 @@ def asking(*requests: Request) -> Steps:
     return Verdict("done", ()), responses
 
 
-def test_one_call_per_kind_and_round() -> None:
-    models = scripted_models()
-    relate = Relate("Who won?", ("Rome", "Oslo"), ("Rome", "Bern"))
-    results = drive(
-        [
-            asking(complete("Rome"), relate),
-            asking(complete("Oslo"), complete("Bern"), Embed(("a",))),
-            asking(Embed(("b", "c")), relate),
-            asking(),
-        ],
-        models,
-    )
-    assert not any(isinstance(result, ModelError) for result in results)
-    assert [len(batch) for batch in models.generator.log] == [2, 1]
-    assert [len(batch) for batch in models.relations.log] == [4]
-    assert [len(batch) for batch in models.embedder.log] == [2, 1]
-
-
 def test_completions_asked_together_share_the_batch_with_single_ones() -> None:
     models = scripted_models()
     several = CompleteAll((complete("Rome"), complete("Oslo"), complete("Rome")))
