@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from radarstream.library.answers import Answer, JudgedDocument
+    from radarstream.library.answers import Answer, Checked, JudgedDocument
     from radarstream.library.concurrent import AsyncGuard
     from radarstream.library.guard import Guard
     from radarstream.library.questions import Question
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "Answer": "answers",
     "AsyncGuard": "concurrent",
+    "Checked": "answers",
     "Given": "documents",
     "Guard": "guard",
     "JudgedDocument": "answers",
@@ -36,6 +37,7 @@ _HOMES: Final = {
 __all__ = [
     "Answer",
     "AsyncGuard",
+    "Checked",
     "Given",
     "Guard",
     "JudgedDocument",

@@ -117,6 +117,18 @@ class NotFoundError(RadarstreamError):
     """Nothing has the id or the name that a command was given."""
 
 
+class ClaimError(RadarstreamError):
+    """A claim that cannot be checked as it is worded; the message says why."""
+
+    exit_code = 2
+    code = "claim_unread"
+
+    @property
+    def detail(self) -> str:
+        """The message."""
+        return str(self)
+
+
 class DocumentError(RadarstreamError):
     """A document that was given cannot be read; `reason` is a fixed word, the message says why."""
 

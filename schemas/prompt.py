@@ -38,6 +38,7 @@ class Task(StrEnum):
     ANSWER_UNAIDED = "answer_unaided"  # no passages, and no way out for who does not know
     DESCRIBE_UNAIDED = "describe_unaided"
     PREDICT_QUESTION = "predict_question"  # the reply is the question to the one passage
+    QUESTION_OF_CLAIM = "question_of_claim"  # the reply is a question that the passage answers
     BARE_TEXT = "bare_text"  # the reply is any text, after as little as possible
     CONTINUE_TEXT = "continue_text"  # the reply goes on with the one passage
     # Of a judge, for an attributor; replies are read as YES or NO.

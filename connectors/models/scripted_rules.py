@@ -36,6 +36,7 @@ _QUANTITY_QUESTION: Final = re.compile(
 _TIME_QUESTION: Final = re.compile(r"\b(?:year|when|date)\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"'\u201d]?\s+|\n")
+_STATEMENT: Final = re.compile(r".+?\b(?P<rest>(?:is|was|are|were|has|won) [^.]+)\.?$")
 _WORD: Final = re.compile(r"[\w$£€%]+(?:['\u2019-]\w+)*")
 _PREDICATE: Final = re.compile(r",|'s\b| (?:is|was|are|were|has|became|won|holds|leads)\b")
 
@@ -132,6 +133,12 @@ def first_question(prompt: Prompt) -> str:
     """The first sentence of the passages that asks something."""
     sentences = (s for p in prompt.passages for s in _SENTENCE_END.split(p))
     return next((s[: s.index("?") + 1] for s in sentences if "?" in s), ABSTENTION)
+
+
+def question_of_claim(prompt: Prompt) -> str:
+    """What of "Lima is the capital": what stands before the verb is asked for."""
+    found = _STATEMENT.match(prompt.passages[0])
+    return f"What {found['rest']}?" if found else ABSTENTION
 
 
 def inducement(prompt: Prompt) -> str:
@@ -268,6 +275,7 @@ _RULES: Final[dict[str, Callable[[Prompt], str]]] = {
     for rule in (
         *(abstention, from_extractions, from_documents, from_answers, from_keywords, described),
         *(listed, with_rationale, consolidated, judged, scored, first_question, inducement),
+        question_of_claim,
         *(agreement, relation, risk, plan),
     )
 }

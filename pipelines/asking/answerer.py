@@ -8,6 +8,7 @@ alone.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 
@@ -27,6 +28,7 @@ from radarstream.pipelines.asking.planning import (
     recognised,
     second_plans,
     trust_after,
+    worded,
 )
 from radarstream.pipelines.asking.values import (
     Drafted,
@@ -40,6 +42,8 @@ from radarstream.pipelines.asking.values import (
     in_groups,
     together,
 )
+from radarstream.pipelines.signals.claims import check_claims, read_claims
+from radarstream.schemas.claims import Claim
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.orchestration import Module, Orchestration
 
@@ -71,13 +75,41 @@ class Answerer(Parts):
         )
 
     def _together(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
-        asked = together(each(questions, checked), partial(recognised, self))
+        read = together(each(questions, worded), self._read)
+        asked = together(each(read, checked), partial(recognised, self))
         planned = together(asked, partial(first_plans, self))
         answered = audit(self, self._settled(each(planned, partial(retrieve, self))))
-        return [
+        replies = [
             replied(outcome, trust_after(self, one, outcome)) if isinstance(one, Planned) else one
             for one, outcome in zip(planned, answered, strict=True)
         ]
+        return together(replies, self._checked)
+
+    def _read(self, questions: Sequence[UserQuestion]) -> list[UserQuestion | RadarstreamError]:
+        """The questions, of claims those that they answer."""
+        known = {place: q for place, q in enumerate(questions) if q.is_claim}
+        claims = read_claims(self.pipeline.models, [q.text for q in known.values()])
+        read: list[UserQuestion | RadarstreamError] = list(questions)
+        for (place, question), claim in zip(known.items(), claims, strict=True):
+            read[place] = (
+                replace(question, text=claim.question, claim=claim)
+                if isinstance(claim, Claim)
+                else claim
+            )
+        return read
+
+    def _checked(self, replies: Sequence[Reply]) -> list[Reply | RadarstreamError]:
+        """The replies, of claims with what became of them."""
+        claims = {n: r.question.claim for n, r in enumerate(replies) if r.question.claim}
+        pairs = [(claim, replies[place].event) for place, claim in claims.items()]
+        checked: list[Reply | RadarstreamError] = list(replies)
+        for place, found in zip(claims, check_claims(self.pipeline.models, pairs), strict=True):
+            checked[place] = (
+                found
+                if isinstance(found, RadarstreamError)
+                else replace(replies[place], checked=found)
+            )
+        return checked
 
     def _settled(
         self, found: Sequence[Found | RadarstreamError]

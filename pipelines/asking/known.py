@@ -58,11 +58,11 @@ class KnownQuery:
         return at if ahead_ms < 0 else at + timedelta(milliseconds=ahead_ms + 1)
 
 
-def query_of(text: str) -> Query:
+def query_of(text: str, name: str = "question") -> Query:
     """The query of a question that is not watched. Raises InputError for one that cannot be."""
     cleaned = clean(text)
     if not cleaned.strip() or len(cleaned) > LONGEST:
-        raise InputError(ReasonClass.OUT_OF_RANGE, f"a question has 1 to {LONGEST} characters")
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"a {name} has 1 to {LONGEST} characters")
     return Query.from_text(cleaned)
 
 

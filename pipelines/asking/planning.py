@@ -45,6 +45,12 @@ def checked(question: UserQuestion) -> tuple[UserQuestion, Query]:
     return question, query
 
 
+def worded(question: UserQuestion) -> UserQuestion:
+    """The same question, or claim. Raises InputError for one that cannot be asked."""
+    query_of(question.text, "claim" if question.is_claim else "question")
+    return question
+
+
 def recognised(parts: Parts, asked: Sequence[tuple[UserQuestion, Query]]) -> list[Recognised]:
     """Find the questions that are watched, and read the accounts of their users."""
     found = parts.queries.find([query for _, query in asked])

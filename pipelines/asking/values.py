@@ -19,6 +19,7 @@ from radarstream.pipelines.asking.known import KnownQuery
 from radarstream.pipelines.documents import Given
 from radarstream.pipelines.round.values import Concluded, Observed
 from radarstream.pipelines.searching import Finding
+from radarstream.schemas.claims import CheckedClaim, Claim
 from radarstream.schemas.errors import DatabaseUnavailableError, RadarstreamError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import (
@@ -58,7 +59,8 @@ class UserQuestion:
     """One question of one user at one time. `user` names an account, "" for none; `defense` is a
     name of `DEFENSES`, None as configured. The answer rests on `wanted` documents at first (k in
     the papers) and is to withstand `withstand` lying sites, None as configured. What is `unread`
-    is read before it is asked, and then in `documents`.
+    is read before it is asked, and then in `documents`. A text that `is_claim` is checked: the
+    question is then that of the `claim` that it is read as.
     """
 
     text: str
@@ -70,6 +72,8 @@ class UserQuestion:
     defense: str | None = None
     withstand: int | None = None
     unread: tuple[Document | Given, ...] = ()
+    is_claim: bool = False
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class Replied:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a user receives: `text` after the audit, which may have masked or refused the answer of
-    `event`, and all `documents` at the ranks of the event.
+    `event`, and all `documents` at the ranks of the event; `checked` is what became of a claim.
     """
 
     question: UserQuestion
@@ -174,6 +178,7 @@ class Reply:
     event: AnswerEvent
     documents: tuple[Document, ...]
     orchestration: Orchestration
+    checked: CheckedClaim | None = None
 
 
 InT = TypeVar("InT")

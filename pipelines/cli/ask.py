@@ -2,14 +2,15 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from sqlalchemy import Engine
 from typer import Argument, BadParameter, Option
 
 from radarstream.connectors.state_table.database.inspection import absent_file
+from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
@@ -26,29 +27,30 @@ from radarstream.schemas.support import TOLD_APART
 STDIN: Final = "-"
 QUOTED: Final = 200  # characters of a quote
 SIDE_STYLES: Final = {"says so": "green", "otherwise": "red"}
+Files = Annotated[
+    list[str] | None,
+    Argument(
+        metavar="FILE",
+        help="Documents to answer from: files (text, Markdown, HTML, PDF, DOCX), folders of them, "
+        "addresses; .jsonl as for `corpus add`; - for standard input.",
+    ),
+]
 
 
-def ask(
-    *,
-    question: Annotated[str, Argument(help="What is asked; - reads it from standard input.")],
-    files: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="FILE",
-            help="Documents to answer from: files (text, Markdown, HTML, PDF, DOCX), folders of "
-            "them, addresses; .jsonl as for `corpus add`; - for standard input.",
-        ),
-    ] = None,
+@dataclass(frozen=True)
+class Sources:
+    """Where the documents of a question come from, and how many of their sites may lie."""
+
     document: Annotated[
         list[str] | None, Option(metavar="TEXT", help="A document's text; repeatable.")
-    ] = None,
+    ] = None
     source: Annotated[
         Origin | None,
         Option(
             help="Where documents come from: documents, corpus or search. Default: documents if "
             "some are given, else serving.source."
         ),
-    ] = None,
+    ] = None
     k: Annotated[
         int | None,
         Option(
@@ -59,11 +61,53 @@ def ask(
             help="Documents that are looked for at first. Default: all that are given, else "
             "serving.documents.",
         ),
-    ] = None,
+    ] = None
     withstand: Annotated[
         int | None,
         Option(min=0, max=MOST_LYING, help="How many of the sites that are read may lie."),
-    ] = None,
+    ] = None
+
+    def question(
+        self, text: str, files: Sequence[str], settings: Settings, *, is_claim: bool = False
+    ) -> UserQuestion:
+        """The question, or claim, with its documents. Raises RadarstreamError, BadParameter."""
+        given = _documents(files, self.document or (), settings)
+        own = bool(files or self.document)
+        origin = self.source or (Origin.DOCUMENTS if own else Origin(settings.serving.source))
+        if origin is Origin.DOCUMENTS and not given:
+            raise BadParameter(
+                "give documents: files, - or --document; those that are given are empty"
+            )
+        if given and origin is not Origin.DOCUMENTS:
+            raise BadParameter(f"documents are given, but --source is {origin}")
+        return UserQuestion(
+            text,
+            "",
+            datetime.now(UTC),
+            origin,
+            self.k or len(given) or settings.serving.documents,
+            given,
+            withstand=self.withstand,
+            is_claim=is_claim,
+        )
+
+
+def answerer_of(settings: Settings, origin: Origin) -> Answerer:
+    """What answers, over the state database; where that is a file that is made now, the user hears
+    of it. Raises ConfigurationError.
+    """
+    if origin is Origin.CORPUS:
+        return build_answerer(settings, engine=existing_engine(settings))
+    if file := absent_file(settings.database):
+        note(f"note: {file} is made, for answers of models; the setting `database` moves it")
+    return build_answerer(settings, engine=shared_engine(settings))
+
+
+def ask(
+    *,
+    question: Annotated[str, Argument(help="What is asked; - reads it from standard input.")],
+    files: Files = None,
+    sources: Sources,
     defense: Annotated[
         str | None, Option(help="Defence, with its default options. Default: the configured one.")
     ] = None,
@@ -82,23 +126,15 @@ def ask(
     if question == STDIN and STDIN in (files or ()):
         raise BadParameter("standard input cannot be both question and document")
     text = sys.stdin.read().strip() if question == STDIN else question
-    given = _documents(files or (), document or (), settings)
-    own = bool(files or document)
-    origin = source or (Origin.DOCUMENTS if own else Origin(settings.serving.source))
-    if (origin is Origin.DOCUMENTS) != bool(given):
-        none = "give documents: files, - or --document; those that are given are empty"
-        raise BadParameter(f"documents are given, but --source is {origin}" if given else none)
-    wanted = k or len(given) or settings.serving.documents
-    asked = UserQuestion(text, "", datetime.now(UTC), origin, wanted, given, defense, withstand)
-    reply = build_answerer(settings, engine=_engine(settings, origin)).answer(asked)
+    asked = replace(sources.question(text, files or (), settings), defense=defense)
+    reply = answerer_of(settings, asked.origin).answer(asked)
     if as_json:
-        behind = {name: getattr(reply, name) for name in ("event", "documents", "orchestration")}
-        print_json({"answer": reply.text} | behind)
+        print_json({"answer": reply.text} | behind(reply))
         return
-    _print_answer(reply)
-    _print_documents(reply)
-    _print_quotes(reply)
-    if origin is Origin.CORPUS and not reply.documents:
+    print_answer(reply)
+    print_documents(reply)
+    print_quotes(reply)
+    if asked.origin is Origin.CORPUS and not reply.documents:
         note("the corpus has nothing on this; `radarstream corpus add FILE.jsonl` adds texts to it")
     say(f"modules that acted: {words.acted(reply.orchestration.hooks)}")
     if explain:
@@ -107,15 +143,6 @@ def ask(
             say(f"{name}: {value}")
         for record in reply.orchestration.hooks:
             say(f"{record.hook}: {words.module_in_words(record)}")
-
-
-def _engine(settings: Settings, origin: Origin) -> Engine:
-    """The state database; where it is a file that is made now, the user hears of it."""
-    if origin is Origin.CORPUS:
-        return existing_engine(settings)
-    if file := absent_file(settings.database):
-        note(f"note: {file} is made, for answers of models; the setting `database` moves it")
-    return shared_engine(settings)
 
 
 def _documents(
@@ -141,7 +168,7 @@ def _given(name: str, settings: Settings) -> Sequence[Document | Given]:
     return in_path(Path(name), settings.limits, lambda passed_over: note(passed_over, 200))
 
 
-def _print_answer(reply: Reply) -> None:
+def print_answer(reply: Reply) -> None:
     """The answer, what it rests on, and what is remembered."""
     event = reply.event
     if event.abstention is not None:
@@ -162,7 +189,12 @@ def _print_answer(reply: Reply) -> None:
         say(f"the audit noted of this answer: {findings}", style="yellow")
 
 
-def _print_documents(reply: Reply) -> None:
+def behind(reply: Reply) -> dict[str, Any]:
+    """What is behind a reply, for `print_json`."""
+    return {name: getattr(reply, name) for name in ("event", "documents", "orchestration")}
+
+
+def print_documents(reply: Reply) -> None:
     """Each document: on whose side it is counted, what it says, and what the defence thought."""
     documents = {document.rank: document for document in reply.documents}
     verdict, support = reply.event.verdict, reply.event.support
@@ -182,7 +214,7 @@ def _print_documents(reply: Reply) -> None:
     print_table(("", "counted", "its answer", "why", "document"), rows)
 
 
-def _print_quotes(reply: Reply) -> None:
+def print_quotes(reply: Reply) -> None:
     """The words that each answer rests on, and where they are."""
     documents = {document.rank: document for document in reply.documents}
     for judged in reply.event.verdict.documents:

@@ -20,6 +20,7 @@ from radarstream.schemas.plugins import load_plugin, naming_extra, plugins
 PANELS: Final = {
     "Answer": {
         "ask": "Answer one question, over a corpus, a search, or documents that you give.",
+        "check": "Say whether documents support a claim or contradict it.",
         "serve": "Answer questions over HTTP until it is stopped.",
         "mcp": "Offer tools to an agent that starts this command: ask, answer_history, and others.",
         "replay": "Replay a search history and defend every answer.",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from radarstream.pipelines.pages.safe_text import format_time, shorten
+from radarstream.schemas.claims import CheckedClaim, ClaimVerdict
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.orchestration import (
@@ -52,6 +53,14 @@ STATUSES: Final = {
 }
 
 
+CLAIMS: Final = {
+    ClaimVerdict.SUPPORTED: "supported",
+    ClaimVerdict.REFUTED: "refuted",
+    ClaimVerdict.DISPUTED: "disputed",
+    ClaimVerdict.NOT_ENOUGH_EVIDENCE: "not enough evidence",
+}
+
+
 class EnergyParts(NamedTuple):
     """The recorded energy and what it is made of."""
 
@@ -91,6 +100,20 @@ def support_in_words(support: Support) -> str:
             f" could silence it, {support.to_change} could change it"
         )
     return "; ".join(parts)
+
+
+def claim_in_words(checked: CheckedClaim) -> str:
+    """What became of a claim, and how many sites are on either side.
+
+    >>> claim = Claim("Lima is the capital.", "What is the capital?", "Lima")
+    >>> claim_in_words(CheckedClaim(claim, ClaimVerdict.REFUTED, 1, 3))
+    'refuted: 1 independent site supports it, 3 contradict it'
+    """
+    pro, contra = checked.supporting, checked.contradicting
+    return (
+        f"{CLAIMS[checked.verdict]}: {_sites(pro)} {'support' if pro > 1 else 'supports'} it, "
+        f"{contra or 'none'} {'contradict' if contra > 1 else 'contradicts'} it"
+    )
 
 
 def depth_in_words(event: AnswerEvent) -> str:

@@ -34,6 +34,12 @@ class AskedQuestion(Sources):
     defense: Annotated[str, Field(max_length=200)] | None = None
 
 
+class CheckedClaim(Sources):
+    """A claim to check."""
+
+    claim: Annotated[str, Field(min_length=1)]
+
+
 class WrongAnswer(Body):
     """A report of a wrong answer; without `answer` and `step` the latest answer is meant."""
 
@@ -44,7 +50,7 @@ class WrongAnswer(Body):
 
 
 def router(context: Context) -> APIRouter:
-    """The routes under /answers, and /reports."""
+    """The routes under /answers, /claims and /reports."""
     routes = APIRouter(tags=["answers"])
     questions, engine = context.questions, context.engine
 
@@ -55,6 +61,14 @@ def router(context: Context) -> APIRouter:
         question = question_of(context.settings, user, asked.question, asked, asked.defense)
         reply = await questions.reply(request, question)
         return {"question": question.text, "text": text_of(reply)} | facts_of(reply)
+
+    @routes.post("/claims", openapi_extra=described(CheckedClaim), response_class=JSONResponse)
+    async def check(request: Request, user: MayAsk) -> dict[str, Any]:
+        """Check a claim against own documents, the corpus or a search."""
+        claimed = await body_of(request, CheckedClaim)
+        claim = question_of(context.settings, user, claimed.claim, claimed, is_claim=True)
+        reply = await questions.reply(request, claim)
+        return {"claim": claim.text, "text": text_of(reply)} | facts_of(reply)
 
     @routes.get("/answers", response_class=JSONResponse)
     def answers(

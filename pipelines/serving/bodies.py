@@ -101,23 +101,29 @@ def described(kind: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def question_of(
-    settings: Settings, user: User, text: str, sources: Sources, defense: str | None
+def question_of(  # noqa: PLR0913 what a question is made of
+    settings: Settings,
+    user: User,
+    text: str,
+    sources: Sources,
+    defense: str | None = None,
+    *,
+    is_claim: bool = False,
 ) -> UserQuestion:
-    """What a user asks. Raises ServiceError 400 for what cannot be asked."""
-    serving, stripped = settings.serving, text.strip()
+    """What a user asks, or claims. Raises ServiceError 400 for what cannot be asked."""
+    serving, stripped, name = settings.serving, text.strip(), "claim" if is_claim else "question"
     if defense is not None and defense not in DEFENSES:
         why = f"defense: one of {', '.join(DEFENSES)}"
         raise ServiceError(400, "unknown_defense", why, param="defense")
     if not stripped:
-        raise ServiceError(400, "empty_question", "the question is empty")
+        raise ServiceError(400, f"empty_{name}", f"the {name} is empty")
     if len(stripped) > serving.question_characters:
-        why = f"the question has more than {serving.question_characters} characters"
-        raise ServiceError(400, "question_too_long", why)
+        why = f"the {name} has more than {serving.question_characters} characters"
+        raise ServiceError(400, f"{name}_too_long", why)
     own = sources.documents or ()
     origin = sources.source or (Origin.DOCUMENTS if own else Origin(serving.source))
     if (origin is Origin.DOCUMENTS) != bool(own):
-        why = "give documents with the question" if not own else f"not with source {origin}"
+        why = f"give documents with the {name}" if not own else f"not with source {origin}"
         raise ServiceError(400, "documents", f"documents: {why}", param="documents")
     wanted = min(sources.wanted or serving.documents, serving.documents)
     if len(own) > serving.documents:
@@ -136,6 +142,7 @@ def question_of(
         defense,
         sources.withstand,
         tuple(given) if len(documents) < len(given) else (),
+        is_claim,
     )
 
 

@@ -66,8 +66,8 @@ def too_many(what: str, seconds: float) -> ServiceError:
 
 
 def service_error(error: BaseException) -> ServiceError:
-    """What a client is told of an error. Only NotFoundError, BudgetSpentError, DocumentError,
-    InputError and refused reports repeat their words: others may name hosts.
+    """What a client is told of an error. Only NotFoundError, BudgetSpentError, ClaimError,
+    DocumentError, InputError and refused reports repeat their words: others may name hosts.
     """
     match error:
         case ServiceError():
@@ -82,7 +82,7 @@ def service_error(error: BaseException) -> ServiceError:
             spent = isinstance(error, errors.BudgetSpentError)
             status, code = (403, "epsilon_budget_spent") if spent else (404, "not_found")
             return ServiceError(status, code, str(error))
-        case errors.InputError() | errors.DocumentError():
+        case errors.InputError() | errors.DocumentError() | errors.ClaimError():
             return ServiceError(400, error.code, error.detail)
         case errors.ConfigurationError():
             text = "the service is not set up for this; its log says what is missing"

@@ -46,6 +46,10 @@ ASK: Final = (
     " that were kept and those that were distrusted and why. Has no answer where too little can be"
     " trusted. " + UNTRUSTED
 )
+CHECK: Final = (
+    "Check a claim against web documents of which some may have been planted: supported, refuted,"
+    " disputed or not_enough_evidence, with the documents on either side. " + UNTRUSTED
+)
 HISTORY: Final = (
     "The last answers of a watched query, the latest first: answer, status, documents kept and cut,"
     " whether it changed. " + UNTRUSTED
@@ -56,6 +60,18 @@ REPORT: Final = (
 )
 Given = ParamSpec("Given")
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
+Source = Annotated[
+    Literal["corpus", "search", "documents"] | None,
+    Field(description="where documents come from; default: as the service is set up"),
+]
+Documents = Annotated[
+    OwnDocuments | None,
+    Field(description="own documents: text, data of a media type, or an address"),
+]
+Withstand = Annotated[
+    int | None,
+    Field(ge=0, le=MOST_LYING, description="how many of the sites that are read may lie"),
+]
 WhichQuery = Annotated[
     str, Field(min_length=1, max_length=2_000, description="id or question of a watched query")
 ]
@@ -72,19 +88,10 @@ class Tools:
         self,
         question: Annotated[Text, Field(description="one question, in whole words")],
         call: Call[Any, Any],
-        source: Annotated[
-            Literal["corpus", "search", "documents"] | None,
-            Field(description="where documents come from; default: as the service is set up"),
-        ] = None,
-        documents: Annotated[
-            OwnDocuments | None,
-            Field(description="own documents: text, data of a media type, or an address"),
-        ] = None,
+        source: Source = None,
+        documents: Documents = None,
         wanted: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)] | None = None,
-        withstand: Annotated[
-            int | None,
-            Field(ge=0, le=MOST_LYING, description="how many of the sites that are read may lie"),
-        ] = None,
+        withstand: Withstand = None,
         defense: Annotated[
             str | None, Field(max_length=200, description="name of a defence")
         ] = None,
@@ -94,6 +101,23 @@ class Tools:
         given = {"source": source, "documents": documents, "wanted": wanted}
         chosen = Sources.model_validate(given | {"withstand": withstand})
         asked = question_of(self._context.settings, user, question, chosen, defense)
+        reply = await self._context.questions.reply(request, asked)
+        return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
+
+    async def check_claim(
+        self,
+        claim: Annotated[Text, Field(description="one claim, a whole sentence")],
+        call: Call[Any, Any],
+        source: Source = None,
+        documents: Documents = None,
+        wanted: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)] | None = None,
+        withstand: Withstand = None,
+    ) -> dict[str, Any]:
+        """What became of the claim, with what is behind it."""
+        user, request = self._user_with(Role.ASK, call)
+        given = {"source": source, "documents": documents, "wanted": wanted}
+        chosen = Sources.model_validate(given | {"withstand": withstand})
+        asked = question_of(self._context.settings, user, claim, chosen, is_claim=True)
         reply = await self._context.questions.reply(request, asked)
         return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
 
@@ -133,7 +157,7 @@ class Tools:
 
 
 def build_tools(context: Context, local: User | None = None) -> MCPServer[Any]:
-    """The server with its four tools. `local` is the user of a process on stdio."""
+    """The server with its five tools. `local` is the user of a process on stdio."""
     server: MCPServer[Any] = MCPServer(
         "radarstream", instructions=INSTRUCTIONS, version=build()["version"], log_level="WARNING"
     )
@@ -144,6 +168,7 @@ def build_tools(context: Context, local: User | None = None) -> MCPServer[Any]:
         read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
     server.add_tool(explained(tools.ask), description=ASK, annotations=asking)
+    server.add_tool(explained(tools.check_claim), description=CHECK, annotations=asking)
     server.add_tool(explained(tools.answer_history), description=HISTORY, annotations=reading)
     server.add_tool(explained(tools.report_wrong_answer), description=REPORT, annotations=writing)
     return server

@@ -12,9 +12,11 @@ from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.pipelines.pages.safe_text import quote_link, shorten, visible
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
+    claim_in_words,
     reason_in_words,
     standing_in_words,
 )
+from radarstream.schemas.claims import CheckedClaim
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.orchestration import Orchestration
@@ -35,12 +37,21 @@ CAUTIONS: Final = {
 def text_of(reply: Reply) -> str:
     """The answer for a chat, or why there is none, with sites but no addresses it could load."""
     event = reply.event
+    if reply.checked is not None:
+        told = f"{claim_in_words(reply.checked).capitalize()}."
+        return "\n\n".join(filter(None, (told, sources_of(reply))))
     if event.abstention is not None:
         lines = [f"I have no answer that I can stand behind: {ABSTENTIONS[event.abstention]}."]
         if event.standing is not None:
             lines.append(f"Earlier answer: {harmless(standing_in_words(event.standing))}.")
         return " ".join(lines)
-    parts = [harmless(reply.text), CAUTIONS.get(event.status, "")]
+    parts = (harmless(reply.text), CAUTIONS.get(event.status, ""), sources_of(reply))
+    return "\n\n".join(filter(None, parts))
+
+
+def sources_of(reply: Reply) -> str:
+    """The sites that an answer rests on, as a sentence; "" where there are none."""
+    event = reply.event
     cited = (one for one in reply.documents if one.rank in ranks_cited(event))
     pages = {judged.rank: judged.page for judged in event.verdict.documents}
     names = dict.fromkeys(
@@ -48,9 +59,7 @@ def text_of(reply: Reply) -> str:
         for one in cited
         for page in (pages.get(one.rank),)
     )
-    if names:
-        parts.append(f"Sources: {', '.join(list(names)[:CITED])}.")
-    return "\n\n".join(filter(None, parts))
+    return f"Sources: {', '.join(list(names)[:CITED])}." if names else ""
 
 
 def harmless(text: str) -> str:
@@ -99,7 +108,7 @@ def facts_of(reply: Reply) -> dict[str, Any]:
     judged = [(one, documents.get(one.rank)) for one in verdict.documents]
     if not may_quote(reply):
         judged = [(replace(one, excerpt=None), document) for one, document in judged]
-    return {
+    return claimed(reply.checked) | {
         "answer": None if event.abstention else reply.text,
         "status": event.status.value,
         "abstention": None if event.abstention is None else event.abstention.value,
@@ -121,6 +130,15 @@ def facts_of(reply: Reply) -> dict[str, Any]:
         "standing": plain(event.standing),
         "orchestration": decided(reply.orchestration),
     }
+
+
+def claimed(checked: CheckedClaim | None) -> dict[str, Any]:
+    """What became of a claim; nothing of a question."""
+    if checked is None:
+        return {}
+    told: dict[str, Any] = TypeAdapter(CheckedClaim).dump_python(checked, mode="json")
+    asked = {"question": checked.claim.question, "claimed": checked.claim.answer}
+    return asked | {name: value for name, value in told.items() if name != "claim"}
 
 
 def cited(judged: DocumentVerdict, document: Document | None) -> dict[str, Any]:

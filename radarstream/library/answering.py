@@ -2,20 +2,23 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from threading import RLock
 from typing import Any, Final
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import memory
-from radarstream.library.answers import Answer, answer_of
+from radarstream.library.answers import Answer, Checked, answer_of
 from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.beam.folding import row_after, witnesses_of
 from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.documents import DocumentReader
 from radarstream.pipelines.round.values import Concluded
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.claims import check_claims, read_claims
 from radarstream.pipelines.signals.fulfilment import Failure
+from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError, StateConflictError
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition
@@ -63,6 +66,22 @@ class Answering(Closing):
                     if not wave:
                         break
         return [outcomes[place] for place in range(len(asked))]
+
+    def check(self, claim: Question) -> Checked:
+        """Check a claim, as `Guard.check`."""
+        text = clean(claim.text) if isinstance(claim.text, str) else claim.text
+        Asked.of(replace(claim, text=text))
+        with self._lock:
+            (read,) = read_claims(self.pipeline.models, [text])
+            if isinstance(read, RadarstreamError):
+                raise read
+            (answer,) = self.try_many([replace(claim, text=read.question)])
+            if isinstance(answer, RadarstreamError):
+                raise answer
+            (checked,) = check_claims(self.pipeline.models, [(read, answer.event)])
+        if isinstance(checked, RadarstreamError):
+            raise checked
+        return Checked(checked, answer)
 
     def close(self) -> None:
         """Close the database, and end the process that reads documents."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from radarstream.schemas.claims import CheckedClaim, ClaimVerdict, Stance
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.support import AnswerStatus, Support
@@ -85,6 +86,38 @@ class Answer:
     def memory(self) -> MemoryVerdict:
         """What the defence made of its memory."""
         return self.event.verdict.memory
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A claim that was checked: what became of it, and the answer to its question behind that."""
+
+    found: CheckedClaim
+    answer: Answer
+
+    @property
+    def verdict(self) -> ClaimVerdict:
+        """Supported, refuted, disputed or not enough evidence."""
+        return self.found.verdict
+
+    @property
+    def supporting(self) -> tuple[JudgedDocument, ...]:
+        """The documents that support the claim."""
+        return self._taking(Stance.SUPPORTS)
+
+    @property
+    def contradicting(self) -> tuple[JudgedDocument, ...]:
+        """The documents that contradict it."""
+        return self._taking(Stance.CONTRADICTS)
+
+    def _taking(self, stance: Stance) -> tuple[JudgedDocument, ...]:
+        reranking = self.answer.event.reranking
+        ranks = {
+            rank if reranking is None else reranking.found_rank(rank)
+            for rank, taken in self.found.stances
+            if taken is stance
+        }
+        return tuple(judged for judged in self.answer.documents if judged.rank in ranks)
 
 
 def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self
 
-from radarstream.library.answers import Answer
+from radarstream.library.answers import Answer, Checked
 from radarstream.library.guard import Guard
 from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.asking.batching import Batched
@@ -42,6 +42,19 @@ class AsyncGuard:
         """Answer one question, as `Guard.answer`."""
         asked = Asked.of(Question(question, documents, at, id, withstand))
         return await self._batched.submit(asked)
+
+    async def check(
+        self,
+        claim: str,
+        documents: Iterable[Any],
+        *,
+        at: datetime | None = None,
+        withstand: int | None = None,
+    ) -> Checked:
+        """Check a claim, as `Guard.check`; claims share no batch."""
+        return await asyncio.to_thread(
+            self._guard.check, claim, documents, at=at, withstand=withstand
+        )
 
     async def answer_many(
         self, questions: Iterable[Question | tuple[str, Iterable[Any]]]

@@ -10,7 +10,7 @@ from radarstream.connectors.closing import Closing
 from radarstream.schemas.errors import RadarstreamError
 
 if TYPE_CHECKING:  # what answers takes a second to import: the first guard does
-    from radarstream.library.answers import Answer
+    from radarstream.library.answers import Answer, Checked
     from radarstream.library.questions import Asked, Question
     from radarstream.pipelines.settings import Settings
 
@@ -110,6 +110,28 @@ class Guard(Closing):
         from radarstream.library.questions import Question
 
         return self.answer_many([Question(question, documents, at, id, withstand)])[0]
+
+    def check(
+        self,
+        claim: str,
+        documents: Iterable[Any],
+        *,
+        at: datetime | None = None,
+        withstand: int | None = None,
+    ) -> "Checked":
+        """Check a claim against documents, as `answer` answers the question that it answers.
+
+        Parameters and errors are those of `answer`, and ClaimError for a claim that cannot be
+        checked as it is worded.
+
+        >>> with Guard(profile="scripted") as guard:
+        ...     pages = ["Lima is the capital of Peru.", "The capital of Peru is Lima."]
+        ...     guard.check("Lima is the capital of Peru.", pages).verdict.value
+        'supported'
+        """
+        from radarstream.library.questions import Question
+
+        return self._answering.check(Question(claim, documents, at, withstand=withstand))
 
     def answer_many(
         self, questions: "Iterable[Question | tuple[str, Iterable[Any]]]"

@@ -17,7 +17,14 @@ from radarstream.connectors.state_table.incidents.kept_answers import find_answe
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.library.questions import Question
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+from radarstream.schemas.claims import ClaimVerdict
+from radarstream.schemas.errors import (
+    ClaimError,
+    ConfigurationError,
+    InputError,
+    ModelError,
+    ReasonClass,
+)
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.support import AnswerStatus
@@ -361,3 +368,37 @@ def test_every_public_name_is_there() -> None:
     assert set(radarstream.__all__) <= set(dir(radarstream))
     with pytest.raises(AttributeError):
         _ = radarstream.nothing
+
+
+def test_a_claim_is_checked_with_the_documents_on_either_side(guard) -> None:
+    found = guard.check("Lima is the capital of Peru.", [*TRUE, LIE], withstand=0)
+    assert found.verdict is ClaimVerdict.SUPPORTED
+    assert [judged.document for judged in found.supporting] == TRUE
+    assert [judged.document for judged in found.contradicting] == [LIE]
+    assert (found.found.claim.question, found.answer.text) == (CAPITAL, "Lima")
+    # One road: the claim's question has the memory that asking it has.
+    assert guard.answer(CAPITAL, TRUE).memory.previous_answer == "Lima"
+
+
+@pytest.mark.parametrize(
+    ("claim", "documents", "error"),
+    [
+        ("", TRUE, ValueError),
+        ("x" * 2_001, TRUE, ValueError),
+        (7, TRUE, TypeError),
+        ("Lima is the capital of Peru.", [""], ValueError),
+        ("Lima is the capital of Peru.", [7], TypeError),
+        ("Lima is not the capital of Peru.", TRUE, ClaimError),
+    ],
+)
+def test_what_cannot_be_checked_is_an_error(guard, claim, documents, error) -> None:
+    with pytest.raises(error):
+        guard.check(claim, documents)
+
+
+def test_the_twin_checks_too() -> None:
+    async def checking():
+        async with AsyncGuard(profile="scripted") as guard:
+            return await guard.check("Cusco is the capital of Peru.", TRUE)
+
+    assert asyncio.run(checking()).verdict is ClaimVerdict.REFUTED

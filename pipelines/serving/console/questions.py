@@ -1,7 +1,7 @@
 """A question of a user, its defended answer with what every hook did, and complaints."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,7 +17,11 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.documents import Given
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, report
 from radarstream.pipelines.pages.steps import StepView, build_step
-from radarstream.pipelines.pages.verdict_words import decided_in_words, module_in_words
+from radarstream.pipelines.pages.verdict_words import (
+    claim_in_words,
+    decided_in_words,
+    module_in_words,
+)
 from radarstream.pipelines.serving.access import Form, MayAsk, MayReport, files_of
 from radarstream.pipelines.serving.console.answers import STEP_WORDS, answer_in_words
 from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, link, message, show
@@ -31,7 +35,6 @@ from radarstream.schemas.events import TITLE_CHARACTERS
 from radarstream.schemas.snapshot import MOST_LYING, Document, Query, SearchSnapshot
 from radarstream.schemas.times import now_ms
 
-TITLE: Final = "Ask"
 COMPLAINT: Final = "Complain about an answer"
 NEXT: Final = (
     "The worker (radarstream attribute) finds out which texts taught the answer, and a person"
@@ -42,6 +45,23 @@ Step = Annotated[int, Parameter(ge=0, le=2**53)]
 ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
 # Where documents may come from where none are given.
 ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A page on which a user asks: its title and place, what is typed, and what the page says."""
+
+    title: str
+    path: str
+    name: str
+    sentence: str
+    is_claim: bool = False
+
+
+DOORS: Final = (
+    Door("Ask", f"{BELOW}ask", "question", "Ask a question once."),
+    Door("Check", f"{BELOW}check", "claim", "Check a claim once.", is_claim=True),
+)
 
 
 def step_of(reply: Reply, user: User) -> StepView:
@@ -118,6 +138,20 @@ def taken(  # noqa: PLR0913 what a complaint is made of
 def router(context: Context) -> APIRouter:
     """The pages on which a user asks, and complains about an answer."""
     routes = complaints(context)
+    for door in DOORS:
+        routes.include_router(asking(context, door))
+
+    @routes.post(f"{BELOW}ask/report")
+    def wrong(request: Request, user: MayReport, form: Form) -> HTMLResponse:
+        asked, answer = form.get("question", "")[:ASKED], form.get("answer", "")[:ANSWERED]
+        return taken(context, request, user, asked, answer, back=f"{BELOW}ask")
+
+    return routes
+
+
+def asking(context: Context, door: Door) -> APIRouter:
+    """The page of one door, empty and with a reply."""
+    routes = APIRouter(include_in_schema=False)
     serving = context.settings.serving
     usual = Origin(serving.source) if serving.source in tuple(ORIGINS) else Origin.CORPUS
 
@@ -128,8 +162,9 @@ def router(context: Context) -> APIRouter:
             request,
             "ask.html.j2",
             user,
-            title=TITLE,
-            sentence=reply.text or "No answer." if reply else "Ask a question once.",
+            title=door.title,
+            door=door,
+            sentence=sentence_of(reply) if reply else door.sentence,
             words=("Support", "Plan", "Hook", "Risk", "Kept, rejected") if reply else (),
             status=status,
             problem=problem,
@@ -147,20 +182,20 @@ def router(context: Context) -> APIRouter:
             first_open="reply",
             facts=decided_in_words(decided) if decided else [],
             hooks=[(one.hook, module_in_words(one)) for one in decided.hooks] if decided else [],
-            may_report=Role.REPORT in user.roles,
+            may_report=Role.REPORT in user.roles and not door.is_claim,
             **STEP_WORDS,
         )
 
-    @routes.get(f"{BELOW}ask")
+    @routes.get(door.path)
     async def form(request: Request, user: MayAsk) -> HTMLResponse:
         return page(request, user, {})
 
-    @routes.post(f"{BELOW}ask")
+    @routes.post(door.path)
     async def ask(request: Request, user: MayAsk, form: Form) -> HTMLResponse:
         text = " ".join(form.get("question", "").split())
         origin, lying = form.get("origin", usual.value), form.get("withstand", "")
         if not text or len(text) > serving.question_characters or origin not in tuple(ORIGINS):
-            return page(request, user, form, "Please type a question.", status=400)
+            return page(request, user, form, f"Please type a {door.name}.", status=400)
         given = await documents_in(request, form, fetch=serving.fetch_addresses)
         if len(given) > serving.documents:
             problem = f"At most {serving.documents} documents are read."
@@ -173,6 +208,7 @@ def router(context: Context) -> APIRouter:
             len(given) or serving.documents,
             withstand=min(int(lying), MOST_LYING) if lying.isdecimal() else None,
             unread=tuple(given),
+            is_claim=door.is_claim,
         )
         try:
             reply = await context.questions.reply(request, question)
@@ -180,12 +216,16 @@ def router(context: Context) -> APIRouter:
             return page(request, user, form, as_sentence(error.message), status=error.status)
         return page(request, user, form, reply=reply)
 
-    @routes.post(f"{BELOW}ask/report")
-    def wrong(request: Request, user: MayReport, form: Form) -> HTMLResponse:
-        asked, answer = form.get("question", "")[:ASKED], form.get("answer", "")[:ANSWERED]
-        return taken(context, request, user, asked, answer, back=f"{BELOW}ask")
-
     return routes
+
+
+def sentence_of(reply: Reply) -> str:
+    """The reply in a sentence; of a claim, what became of it and what its question is."""
+    if reply.checked is None:
+        return reply.text or "No answer."
+    claim, said = reply.checked.claim, claim_in_words(reply.checked).capitalize()
+    answer = reply.text or "no answer"
+    return f"{said}. Asked: {claim.question} The claim says {claim.answer}; the answer: {answer}."
 
 
 def complaints(context: Context) -> APIRouter:

@@ -34,6 +34,7 @@ POLICY: Final = {"Content-Security-Policy": f"{CSP}; style-src-attr 'unsafe-inli
 MENU: Final = (
     (HOME, "Answers", frozenset(Role)),
     (f"{BELOW}ask", "Ask", frozenset({Role.ASK})),
+    (f"{BELOW}check", "Check", frozenset({Role.ASK})),
     (f"{BELOW}inbox", "Inbox", frozenset({Role.OPERATE})),
     (f"{BELOW}quarantine", "Quarantine", frozenset({Role.OPERATE})),
     (f"{BELOW}sources", "Sources", frozenset({Role.OPERATE})),

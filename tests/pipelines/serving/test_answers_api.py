@@ -11,9 +11,19 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.connectors.state_table.serving.kept_events import keep_event
+from radarstream.pipelines.serving.app import create_app
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Query, SearchSnapshot
-from tests.serving import a_question, bearer, fake_service, reply_to, running
+from tests.serving import (
+    OWN,
+    PeopleInMemory,
+    a_question,
+    bearer,
+    fake_service,
+    reply_to,
+    running,
+    service_settings,
+)
 
 BASE = "http://127.0.0.1"
 HEADERS = bearer("all")
@@ -71,3 +81,38 @@ def test_a_wrong_answer_is_reported_once(app: FastAPI) -> None:
         assert twice[0]["complaint_id"] == twice[1]["complaint_id"]
         unknown = httpx.post(f"{BASE}:{port}/reports", json={"query": "nothing"}, headers=HEADERS)
         assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "report_not_kept")
+
+
+PARIS = "Paris is the capital of France."
+
+
+def test_a_claim_is_checked_and_what_cannot_be_is_said(tmp_path: Path) -> None:
+    settings = service_settings(tmp_path)
+    with running(create_app(settings, people=PeopleInMemory())) as port:
+
+        def check(**body: object) -> httpx.Response:
+            return httpx.post(f"{BASE}:{port}/claims", json=body, headers=HEADERS, timeout=60)
+
+        told = check(claim=PARIS, documents=OWN[:2]).json()
+        assert (told["verdict"], told["supporting"], told["contradicting"]) == ("supported", 2, 0)
+        assert (told["claim"], told["claimed"], told["answer"]) == (PARIS, "Paris", "Paris")
+        assert told["text"].startswith("Supported: 2 independent sites support it")
+        assert "one.example" in told["text"]
+        lyon = check(claim="Lyon is the capital of France.", documents=OWN[:2], withstand=1).json()
+        assert (lyon["verdict"], lyon["stances"]) == (
+            "refuted",
+            [[1, "contradicts"], [2, "contradicts"]],
+        )
+        assert check(claim=PARIS, documents=OWN).json()["verdict"] == "disputed"
+        for body, code in (
+            ({"claim": " ", "documents": OWN}, "empty_claim"),
+            ({"claim": "x" * 2_001, "documents": OWN}, "claim_too_long"),
+            ({"claim": PARIS, "source": "documents"}, "documents"),
+            ({"claim": PARIS, "documents": OWN, "question": "Who?"}, "invalid_value"),
+            ({"claim": "Paris was not old.", "documents": OWN}, "claim_unread"),
+        ):
+            refused = check(**body)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (400, code)
+        asked = {"claim": PARIS, "documents": OWN}
+        nobody = httpx.post(f"{BASE}:{port}/claims", json=asked, headers=bearer("reporting"))
+        assert nobody.status_code == 403

@@ -70,3 +70,34 @@ def test_operators_read_the_evidence_and_the_web_is_no_secret(
 ) -> None:
     shown = page_for(tmp_path, role, origin)
     assert "TEXT SECRET" in shown and "ATOMIC SECRET" in shown
+
+
+LIMA = ("Lima is the capital of Peru.", "Every atlas says that the capital of Peru is Lima.")
+
+
+def test_a_claim_is_checked_on_a_page_of_its_own(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, orchestration={"policy": "none", "always": ()})
+    engine = seeded(settings)
+    token = add_user(engine, "eve", {Role.ASK}, NOW_MS)
+    with client_of(create_app(settings, engine=engine)) as client:
+        client.post("/console/sign-in", data={"token": token})
+        empty = client.get("/console/check").text
+        assert '<label for="question">Claim</label>' in empty and "Check a claim once." in empty
+        csrf = empty.partition('name="csrf" value="')[2][:64]
+
+        def check(claim: str, **more: str) -> httpx.Response:
+            given = {"csrf": csrf, "question": claim, "text": LIMA[0], "withstand": "0"} | more
+            return client.post("/console/check", data=given)
+
+        shown = check("Cusco is the capital of Peru.").text
+        assert "Refuted: no site supports it, 1 contradicts it" in shown
+        assert "The claim says Cusco; the answer: Lima" in shown
+        assert "This is wrong" not in shown
+        for claim, why in (
+            (" ", "Please type a claim."),
+            ("x" * 2_001, "Please type a claim."),
+            ("Lima is not old.", "denies something"),
+        ):
+            refused = check(claim)
+            assert (refused.status_code, why in refused.text) == (400, True)
+        assert "script&gt;" in check("<script>x</script> is not old.").text

@@ -52,7 +52,7 @@ class Lines:
 @pytest.mark.parametrize("task", Task)
 def test_prompts_keep_question_and_passages(task: Task) -> None:
     scripted = ScriptedGenerator(script=lambda _: "x")
-    passages = ["a"] if task is Task.ATOMIC_ANSWER else ["a", "b"]
+    passages = ["a"] if TASKS[task].one_passage else ["a", "b"]
     prompt = build_prompt(task, QUESTION, passages, "before")
     at_length(scripted).complete([prompt])
     (asked,) = scripted.log[0]

@@ -31,6 +31,7 @@ MANY = [
     and task
     not in (
         Task.ATOMIC_ANSWER,
+        Task.QUESTION_OF_CLAIM,
         Task.RECALL_PASSAGE,
         Task.ANSWER_UNAIDED,
         Task.DESCRIBE_UNAIDED,
