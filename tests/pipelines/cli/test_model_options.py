@@ -28,7 +28,7 @@ PARAMETERS = {
 
 
 def test_the_commands_that_answer_take_a_model() -> None:
-    answering = {"ask", "mcp", "replay", "run", "serve", "submit"}
+    answering = {"ask", "check", "mcp", "replay", "run", "serve", "submit"}
     answering |= {"attribute", "doctor"}
     answering |= {name for name in COMMANDS if name.startswith("evaluate ")}
     every = {"config", "profile", "model", "base_url"}
@@ -142,7 +142,7 @@ def flowing(text: str) -> str:
 
 def test_the_commands_that_answer_with_the_configured_defence_take_its_rule() -> None:
     taking = {name for name, found in PARAMETERS.items() if "withstand" in found}
-    assert taking == {"ask", "evaluate service", "replay", "run", "serve", "submit"}
+    assert taking == {"ask", "check", "evaluate service", "replay", "run", "serve", "submit"}
 
 
 def test_the_rule_of_the_options_wins_over_settings_and_options(tmp_path: Path) -> None:
