@@ -15,7 +15,6 @@ from typing import Generic
 from radarstream.defenses.options import as_asked, options_of
 from radarstream.defenses.protocol import Defense, RetrievalDefense, Signal, needs_at
 from radarstream.pipelines.round import deciding, gathering
-from radarstream.pipelines.round.paging import with_pages
 from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Observed, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.fulfilment import Failure, check_needs
@@ -187,7 +186,7 @@ class DefensePipeline(Generic[StateT]):
         """The event, with the rules that its answer was given by, and the memory after it."""
         snapshot, query = ready.chosen.snapshot, ready.chosen.snapshot.query
         withstand = self.withstand_of(query)
-        paged = with_pages(decision.verdict, snapshot, ready.evidence.documents)
+        paged = deciding.with_pages(decision.verdict, snapshot, ready.evidence.documents)
         verdict = deciding.with_unread(snapshot, paged)
         status = status_of(None if verdict.abstained else decision.support, withstand)
         confirmed = status not in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)

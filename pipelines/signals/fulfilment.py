@@ -160,16 +160,23 @@ def _relate_all(models: Models, requests: Sequence[Relate]) -> list[Any]:
     return [p if isinstance(p, ModelError) else np.array(p).reshape(-1, 3) for p in parts]
 
 
-def _embed_all(models: Models, requests: Sequence[Embed]) -> list[Any]:
-    texts = [text for request in requests for text in request.texts]
-    rows = checked(embedding_rows, models.embedder.embed(texts), len(texts))
-    return _split(rows, [len(request.texts) for request in requests])
+def _embed_all(models: Models, requests: Sequence[Embed]) -> list[FloatArray]:
+    return _in_parts(models.embedder.embed, embedding_rows, requests)
 
 
-def _measure_all(models: Models, requests: Sequence[Norms]) -> list[Any]:
+def _measure_all(models: Models, requests: Sequence[Norms]) -> list[FloatArray]:
+    return _in_parts(models.embedder.norms, norm_values, requests)
+
+
+def _in_parts(
+    ask: Callable[[list[str]], FloatArray],
+    check: Callable[[Any, int], FloatArray],
+    requests: Sequence[Embed | Norms],
+) -> list[FloatArray]:
+    """What is asked of all texts in one call, cut into the parts of the requests."""
     texts = [text for request in requests for text in request.texts]
-    lengths = checked(norm_values, models.embedder.norms(texts), len(texts))
-    return _split(lengths, [len(request.texts) for request in requests])
+    rows = checked(check, ask(texts), len(texts))
+    return np.split(rows, np.cumsum([len(request.texts) for request in requests])[:-1])
 
 
 def _log_probs_all(models: Models, requests: Sequence[LogProbs]) -> list[FloatArray]:
@@ -184,11 +191,6 @@ def _log_probs_all(models: Models, requests: Sequence[LogProbs]) -> list[FloatAr
     return [
         checked(log_prob_rows, rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)
     ]
-
-
-def _split(rows: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
-    """Cut `rows` into consecutive parts of the given sizes."""
-    return np.split(rows, np.cumsum(sizes)[:-1])
 
 
 # Each answers all requests of its kind in one call, order preserved.

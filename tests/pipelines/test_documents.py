@@ -10,7 +10,7 @@ import pytest
 
 from radarstream.connectors.webpages import reading
 from radarstream.pipelines.documents import DocumentReader, Given, in_path
-from radarstream.pipelines.round.paging import page_of
+from radarstream.pipelines.round.deciding import page_of
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.errors import ConfigurationError, DocumentError, InputError, ReasonClass
 from radarstream.schemas.records import Limits
