@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any, Final
 
 from radarstream.schemas.errors import ConfigurationError
@@ -35,6 +36,13 @@ def lacking(library: str) -> ConfigurationError:
     name = library.partition(".")[0]
     install = f"pip install 'radarstream[{EXTRAS[name]}]'"
     return ConfigurationError(f"{name} is not installed: {install}").mended_by(install)
+
+
+def insist_on(*libraries: str) -> None:
+    """Raise ConfigurationError where a library of an extra is missing; none is imported."""
+    for library in libraries:
+        if find_spec(library) is None:
+            raise lacking(library)
 
 
 @contextmanager

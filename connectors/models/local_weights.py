@@ -4,7 +4,6 @@ import os
 import re
 from functools import lru_cache
 from hashlib import file_digest, sha256
-from importlib.util import find_spec
 from pathlib import Path
 
 from radarstream.schemas.errors import ConfigurationError
@@ -85,15 +84,3 @@ def file_sha256(path: Path) -> str:
 def _sha256(path: Path, size: int, changed_ns: int, inode: int) -> str:  # noqa: ARG001 keys only
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
-
-
-def insist_on(*libraries: str) -> None:
-    """Raise ConfigurationError, naming what to install, where a library of networks is missing."""
-    missing = [name for name in libraries if find_spec(name) is None]
-    if missing:
-        install = "pip install 'radarstream[gpu]'"
-        needed = ConfigurationError(
-            f"{' and '.join(missing)} missing, which gradients and masked language models need: "
-            f"{install}"
-        )
-        raise needed.mended_by(install)

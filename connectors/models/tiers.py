@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
-from radarstream.connectors.models.bundled import GEMMA, licences
+from radarstream.connectors.models.bundled import GEMMA
 from radarstream.schemas.section import is_loopback
 
 
@@ -20,14 +20,6 @@ class Tier(StrEnum):
     UNKNOWN = "unknown"
 
 
-WORDS: Final[dict[Tier, str]] = {
-    Tier.EMBEDDED: "embedded: 270 million parameters, installed with the package",
-    Tier.LOCAL: "local: own weights, or a server on this machine",
-    Tier.API: "api: a service on the network",
-    Tier.SCRIPTED: "scripted: rules in place of a model",
-    Tier.LABELS: "labels: a reader that is told by the labels of the data what a page says",
-    Tier.UNKNOWN: "unknown",
-}
 LIMITED: Final = (
     "The embedded language model limits these answers: it has 270 million parameters, reads one "
     "page well and several badly. docs/models.md says how to take another."
@@ -56,25 +48,9 @@ def tier_of(model_id: str) -> Tier:
     return Tier.UNKNOWN
 
 
-def model_facts(models: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What a report says of the models that it names by role: ids, kind, licences of weights."""
-    told = [
-        *models.items(),
-        ("kind of language model", WORDS[tier_of(models.get("generator", ""))]),
-    ]
-    return told + [("licence of weights", licence) for licence in licences(models.values())]
-
-
 def limits(models: Mapping[str, str]) -> tuple[str, ...]:
     """What a report says where its language model is the limit of its answers."""
     return (LIMITED,) if tier_of(models.get("generator", "")) is Tier.EMBEDDED else ()
-
-
-def model_sentence(models: Mapping[str, str]) -> str:
-    """The language model of a report in words: its id, its kind, and what it limits."""
-    model_id = models.get("generator", "")
-    said = f"Language model: {model_id or 'not named'} ({WORDS[tier_of(model_id)]})."
-    return " ".join([said, *limits(models)])
 
 
 def model_card(models: Mapping[str, str]) -> dict[str, str | None]:

@@ -5,7 +5,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 
 import httpx
 
@@ -14,7 +13,7 @@ from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, pa
 from radarstream.connectors.webpages.media import LIBRARIES, Kind, kind_of, paged, plain_text
 from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.sandbox import Sandbox
-from radarstream.schemas.plugins import lacking
+from radarstream.schemas.plugins import insist_on
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 Fetched = Raw | BaseException
@@ -44,9 +43,8 @@ def text_of(raw: Raw, sandbox: Sandbox) -> str:
     kind = kind_of(raw)
     if kind is Kind.TEXT:
         text = plain_text(raw)
-    elif find_spec(LIBRARIES[kind]) is None:
-        raise lacking(LIBRARIES[kind])
     else:
+        insist_on(LIBRARIES[kind])
         text = sandbox.text(kind, raw)
     if not text.strip():
         raise PageError("no_text")
@@ -65,8 +63,7 @@ class PageReader(Closing):
         options: PageOptions,
         transport: Callable[[], httpx.AsyncBaseTransport] = CheckedTransport,
     ) -> None:
-        if find_spec("trafilatura") is None:
-            raise lacking("trafilatura")
+        insist_on("trafilatura")
         self.counts: Counter[str] = Counter()
         self._sandbox = Sandbox(options)
         self._options = options

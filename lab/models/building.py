@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, assert_never
 
 from pydantic import Field, ValidationError
 
-from radarstream.connectors.models.local_weights import insist_on, model_directory
+from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.response_cache import (
     ROWS,
     Cached,
@@ -45,6 +45,7 @@ from radarstream.pipelines.settings.loading import problems
 from radarstream.pipelines.settings.models import ModelName
 from radarstream.pipelines.signals.ports import Model, Models, TokenScorer
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.plugins import insist_on
 from radarstream.schemas.section import Section
 
 ENTRIES: Final[Mapping[str, Entry]] = {

@@ -17,7 +17,6 @@ from radarstream.connectors.models.bundled import MINILM, differing, refusal
 from radarstream.connectors.models.local_weights import (
     deciding_files,
     forbid_hub_access,
-    insist_on,
     model_directory,
     weights_digest,
 )
@@ -25,6 +24,7 @@ from radarstream.connectors.models.sentence_embedder import minilm_directory
 from radarstream.lab.insights import ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.plugins import insist_on
 
 _VERSION: Final = "drawn-1"  # part of model_id: how disturbances are drawn
 

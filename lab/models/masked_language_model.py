@@ -15,13 +15,13 @@ import numpy as np
 from radarstream.connectors.models.batching import split
 from radarstream.connectors.models.local_weights import (
     forbid_hub_access,
-    insist_on,
     model_directory,
     weights_digest,
 )
 from radarstream.lab.insights import MaskedQuery
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.plugins import insist_on
 
 LONGEST: Final = 512  # tokens that are read around a hidden part
 _MOST_TOKENS: Final = 1024  # of a batch: each costs a row of the whole vocabulary

@@ -3,13 +3,24 @@
 import json
 import re
 from base64 import b64encode
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 
+from radarstream.connectors.models.bundled import licences
+from radarstream.connectors.models.tiers import Tier, limits, tier_of
 from radarstream.pipelines.pages import frame
 
+WORDS: Final[dict[Tier, str]] = {
+    Tier.EMBEDDED: "embedded: 270 million parameters, installed with the package",
+    Tier.LOCAL: "local: own weights, or a server on this machine",
+    Tier.API: "api: a service on the network",
+    Tier.SCRIPTED: "scripted: rules in place of a model",
+    Tier.LABELS: "labels: a reader that is told by the labels of the data what a page says",
+    Tier.UNKNOWN: "unknown",
+}
 REDACTED = "(redacted)"
 _SECRET = r"(api[_-]?key|secret|password|passwd|token|credentials?|authorization)"
 _SECRET_KEY = re.compile(rf"(^|[_.-]){_SECRET}$", re.I)
@@ -54,3 +65,19 @@ def without_secrets(value: Any) -> Any:
         value = _URL_PASSWORD.sub(rf"\1:{REDACTED}@", value)
         return _URL_PARAMETER.sub(rf"\1{REDACTED}", value)
     return value
+
+
+def model_facts(models: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What a report says of the models that it names by role: ids, kind, licences of weights."""
+    told = [
+        *models.items(),
+        ("kind of language model", WORDS[tier_of(models.get("generator", ""))]),
+    ]
+    return told + [("licence of weights", licence) for licence in licences(models.values())]
+
+
+def model_sentence(models: Mapping[str, str]) -> str:
+    """The language model of a report in words: its id, its kind, and what it limits."""
+    model_id = models.get("generator", "")
+    said = f"Language model: {model_id or 'not named'} ({WORDS[tier_of(model_id)]})."
+    return " ".join([said, *limits(models)])

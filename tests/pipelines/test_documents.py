@@ -8,10 +8,10 @@ from time import monotonic
 
 import pytest
 
-from radarstream.connectors.webpages import reading
 from radarstream.pipelines.documents import DocumentReader, Given, in_path
 from radarstream.pipelines.round.deciding import page_of
 from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas import plugins
 from radarstream.schemas.errors import ConfigurationError, DocumentError, InputError, ReasonClass
 from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Document
@@ -68,7 +68,7 @@ def test_an_extractor_that_is_missing_is_named_and_texts_need_none(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        reading, "find_spec", lambda name: None if name == "pypdf" else find_spec(name)
+        plugins, "find_spec", lambda name: None if name == "pypdf" else find_spec(name)
     )
     with DocumentReader(settings) as reader:
         assert reader.read([Document(9, "Quito."), Given(b"Lima.")])[1] == Document(2, "Lima.")

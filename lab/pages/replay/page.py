@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
-from radarstream.connectors.models.tiers import limits, model_facts, tier_of
+from radarstream.connectors.models.tiers import limits, tier_of
 from radarstream.lab.defences.planted import Point, replay_table
 from radarstream.lab.defences.records import Row
 from radarstream.lab.pages.defences import planted_plots
@@ -15,7 +15,7 @@ from radarstream.lab.pages.replay.view import (
     ReportView,
     build_view,
 )
-from radarstream.lab.pages.report import render
+from radarstream.lab.pages.report import model_facts, render
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame

@@ -114,7 +114,9 @@ def test_a_missing_library_is_told_with_its_extra(
     needing(monkeypatch, "gradients")
     monkeypatch.setitem(sys.modules, library, None)  # type: ignore[arg-type]
     settings = load_settings(retrieval={"name": "none"})
-    with pytest.raises(ConfigurationError, match=rf"{library} missing.*radarstream\[gpu\]"):
+    with pytest.raises(
+        ConfigurationError, match=rf"{library} is not installed.*radarstream\[gpu\]"
+    ):
         check_settings(settings)
 
 
