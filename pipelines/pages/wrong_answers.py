@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from radarstream.connectors.state_table.incidents import store
@@ -59,10 +59,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One wrong answer. Of its texts, by id: `roles` where they are known, and in `flags` whether
-    each attributor of `names` flagged it, None where it did not judge it. `judges` are what they
-    found, in words, as a study has it.
-    """
+    """One wrong answer, with the texts that it may come from and what happened to it."""
 
     anchor: str
     question: str
@@ -72,11 +69,6 @@ class EventView:
     facts: tuple[Fact, ...]
     texts: tuple[incidents.AttributedText, ...]
     life: tuple[Happening, ...] = ()
-    names: tuple[str, ...] = ()
-    roles: Mapping[str, str] = field(default_factory=dict)
-    flags: Mapping[str, tuple[bool | None, ...]] = field(default_factory=dict)
-    judges: tuple[object, ...] = ()
-    hidden: int = 0
 
     def share(self, text: incidents.AttributedText, quantity: str) -> float | None:
         """Where a score of a text lies between the least and the greatest of the event, 0 to 1."""
