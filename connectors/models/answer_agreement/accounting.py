@@ -69,7 +69,10 @@ def account(one: Reading, other: Reading) -> Account:
         _drop_repeated(side, wording)
     named = _drop_synonyms(left, (mine, theirs))
     negated = _drop_negations(one, other, left)
-    asked = [{t.key for t in side if t.is_name and t.key in one.question.words} for side in left]
+    asked = [
+        {t.key for t in side if t.surface[:1].isupper() and t.key in one.question.words}
+        for side in left
+    ]
     my_values, their_values, shared_values = _values_left(mine, theirs, one)
     shared = len(matches) + shared_values + negated + named + (one.says_yes is not None)
     kept = (

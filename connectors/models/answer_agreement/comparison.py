@@ -160,7 +160,10 @@ def is_parted(one: Reading, other: Reading) -> bool:
 
 def _meet(one: Reading, other: Reading) -> bool:
     """Whether two answers share a word or a value, or say which medal somebody won."""
-    if one.plain_words & other.plain_words or {"PLACE", "NUMBER", "YES_NO"} & one.question.traits:
+    if (
+        one.plain_words & other.plain_words
+        or {"PLACE", "NUMBER", "YES_NO", "CHOICE"} & one.question.traits
+    ):
         return True
     values = itertools.product(one.wording.values, other.wording.values)
     return any(compare_value(*pair) is Match.SAME for pair in values)

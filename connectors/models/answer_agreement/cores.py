@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from radarstream.connectors.models.answer_agreement.tables import filled, pattern, rows
 
 _MOST = 6  # of one answer
+_LEFT_OUT = frozenset(("told", "role", "bearer", "before"))  # groups, each with its NOT_…
 
 
 @cache
@@ -34,7 +35,9 @@ def cores(text: str, traits: frozenset[str]) -> dict[str, bool]:
     found = dict[str, bool]()
     for needed, rule, spelt in _rules():
         asked = (t for t in needed if t != "ALONE")
-        if all((t.lstrip("-") in traits) != t.startswith("-") for t in asked):
+        if ("ASKED" in needed) == ("ASKED" in traits) and all(
+            (t.lstrip("-") in traits) != t.startswith("-") for t in asked
+        ):
             match = rule.match(text)
             if match and not _revoked(match):
                 found.setdefault(match.expand(spelt).strip(), "ALONE" not in needed)
@@ -48,7 +51,7 @@ def _revoked(match: re.Match[str]) -> bool:
     parts = {name: text or "" for name, text in match.groupdict().items()}
     core = parts.pop("core", "").split()
     for name, text in parts.items():
-        if name.islower() and pattern(f"NOT_{name.upper()}").search(text):
+        if name in _LEFT_OUT and pattern(f"NOT_{name.upper()}").search(text):
             named = set(re.findall(r"[A-Z]\w+|\d[\d.,]*", text.lstrip(";,:- ")[1:]))
             if not (named and pattern("MISTAKEN").search(text) and named.isdisjoint(core)):
                 return True

@@ -92,10 +92,15 @@ def _cores(reading: Reading) -> list[tuple[Reading, bool]]:
         return []
     traits = reading.question.traits
     found = cores(reading.told, traits) | cores(reading.in_order, traits)
+    found |= cores(f"{reading.question.text} | {reading.told}", traits | {"ASKED"})
     for core, free in list(found.items()):
         found |= {c: free and also for c, also in cores(core, traits).items() if c not in found}
     read = ((_reading(reading.question.text, core), free) for core, free in found.items())
-    return [(core, free) for core, free in read if core.telling or core.values]
+    return [
+        (core, free)
+        for core, free in read
+        if core.telling or core.values or core.plain not in reading.plain
+    ]
 
 
 def _ruled(premise: Reading, hypothesis: Reading) -> Likeness:
