@@ -88,7 +88,7 @@ def planted_plots(title: str, found: Curves) -> Iterator[Markup]:
         ]
         places = sorted({at for _, spots in lines for at, _ in spots})
         if len(places) > 1:
-            named = f"{quantity.replace('_', ' ').capitalize()}: {title}"
+            named = quantity.replace("_", " ").capitalize() + (f": {title}" if title else "")
             yield from curves(named, places, lines, "planted pages")
 
 

@@ -95,7 +95,6 @@ def render_report(
     *,
     read: Mapping[str, SearchSnapshot] | None = None,
     baselines: Sequence[Row] = (),
-    title: str = "Defended answers",
 ) -> str:
     """Render a run as one self-contained HTML page.
 
@@ -105,32 +104,7 @@ def render_report(
     same snapshots. Secrets in the settings of `run` are redacted once more here.
     """
     view = build_view(answers, snapshots, run, read=read, baselines=baselines)
-    beside = {row.contender.partition(":")[0] for row in baselines}
-    rerankers = sorted({event.reranking.method for event in answers if event.reranking})
-    dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)
-    page = frame.Page(
-        title=title,
-        sentence=_sentence(view),
-        more=[told] if (told := _changes(view)) else [],
-        links=LINKS,
-        words=GLOSSARY
-        | {name: BASELINES[name] for name in BASELINES if name in beside}
-        | (RERANKING if rerankers else {}),
-        heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
-        + [("defence", name) for name in sorted({event.defense for event in answers})]
-        + [
-            ("withstands lying sites", n)
-            for n in sorted({event.withstand or 0 for event in answers})
-        ]
-        + [("reranker", name) for name in rerankers]
-        + [("language model", tier_of(run.models.get("generator", "")))],
-        notes=limits(run.models),
-        provenance=[
-            ("revision", run.revision),
-            *model_facts(run.models),
-        ],
-        settings=run.settings,
-    )
+    page = _page(view, answers, run, baselines)
     seen = {step.outcome for step in view.steps}
     bare = [step.undefended_outcome for step in view.steps if step.undefended is not None]
     return render(
@@ -154,6 +128,38 @@ def render_report(
         scored=replay_table(view.curves),
         max_listed=MAX_LISTED,
         max_unfolded=MAX_UNFOLDED,
+    )
+
+
+def _page(
+    view: ReportView, answers: Sequence[AnswerEvent], run: RunRecord, baselines: Sequence[Row]
+) -> frame.Page:
+    """The frame of the page: its sentence, words, heads and provenance."""
+    beside = {row.contender.partition(":")[0] for row in baselines}
+    rerankers = sorted({event.reranking.method for event in answers if event.reranking})
+    dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)
+    return frame.Page(
+        title="Defended answers",
+        sentence=_sentence(view),
+        more=[told] if (told := _changes(view)) else [],
+        links=LINKS,
+        words=GLOSSARY
+        | {name: BASELINES[name] for name in BASELINES if name in beside}
+        | (RERANKING if rerankers else {}),
+        heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
+        + [("defence", name) for name in sorted({event.defense for event in answers})]
+        + [
+            ("withstands lying sites", n)
+            for n in sorted({event.withstand or 0 for event in answers})
+        ]
+        + [("reranker", name) for name in rerankers]
+        + [("language model", tier_of(run.models.get("generator", "")))],
+        notes=limits(run.models),
+        provenance=[
+            ("revision", run.revision),
+            *model_facts(run.models),
+        ],
+        settings=run.settings,
     )
 
 

@@ -84,7 +84,6 @@ def router(context: Context) -> APIRouter:
             who=settling.senders_of(engine, row, settings.attribution).line(),
             event=event_of(engine, row),
             complaints=complaints_of(engine, row),
-            findings=wrong_answers.FINDINGS,
         )
 
     @routes.get(f"{showing.BELOW}quarantine")

@@ -46,13 +46,13 @@ def run() -> tuple[list[AnswerEvent], dict[str, SearchSnapshot]]:
 
 @pytest.fixture(scope="module")
 def page(run) -> str:
-    return render_report(*run, make_record(), title="Watchlist replay")
+    return render_report(*run, make_record())
 
 
 @pytest.fixture(scope="module")
 def hostile() -> str:
     answers, snapshots, record = hostile_run()
-    return render_report(answers, snapshots, record, title='</title><script>window.pwned="title"')
+    return render_report(answers, snapshots, record)
 
 
 def test_hostile_text_is_shown_and_nothing_else(page, hostile):
@@ -83,7 +83,7 @@ def test_a_page_asks_for_nothing_tells_licences_and_keeps_secrets(page):
 def test_order_of_events_within_a_query_does_not_matter(run, page):
     answers, snapshots = run
     shuffled = sorted(answers, key=lambda event: (event.query_id, -event.step))
-    assert render_report(shuffled, snapshots, make_record(), title="Watchlist replay") == page
+    assert render_report(shuffled, snapshots, make_record()) == page
 
 
 def test_summary_counts_what_the_labels_say(run):
@@ -245,7 +245,7 @@ def test_any_text_is_inert(title, url, claim):
     event = replace(event, answer=claim, question=title,
                     verdict=replace(event.verdict, documents=judged))  # fmt: skip
     page = render_report([event], {snapshot.id: replace(snapshot, documents=documents)},
-                         make_record(), title=title)  # fmt: skip
+                         make_record())  # fmt: skip
     check_inert(page)
     page.encode("utf-8")
 

@@ -25,7 +25,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_are_quiet_harmless_legible_and_fit(browser, sample):
     answers, snapshots, record = hostile_run()
     hostile = sample.with_name("hostile.html")
-    hostile.write_text(render_report(answers, snapshots, record, title="<b>hostile</b>"), "utf-8")
+    hostile.write_text(render_report(answers, snapshots, record), "utf-8")
     for file in (sample, hostile):
         check_page(browser, file)
         assert browser.execute_script("return document.querySelectorAll('.query').length") > 0
