@@ -20,7 +20,7 @@ from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
-from radarstream.schemas.tasks import ABSTENTION
+from radarstream.schemas.tasks import ABSTENTION, TASKS
 
 LABELS: Final = "labels"
 SHORTEST: Final = 4  # letters of a word that is said by mistake
@@ -47,6 +47,7 @@ class LabelReader:
     invents: float = 0.0
     seed: int = 0
     _said: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    _asked: dict[str, str] = field(default_factory=dict, repr=False)
     _spelt: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,6 +89,12 @@ class LabelReader:
                     if key not in self._said:
                         self._said[key] = self._reading(snapshot, document, meant)
 
+    def learn_claim(self, claim: str, snapshot: SearchSnapshot, answer: str) -> None:
+        """Learn which question a claim answers, and how."""
+        question = question_of(snapshot)
+        self._asked[plain(claim, TASKS[Task.QUESTION_OF_CLAIM].passage_characters)] = question
+        self._said[question, plain(claim, KNOWN_BY)] = answer
+
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """What the page of each prompt says; of several pages, or answers, most of them."""
         return [Completion(self._reply(prompt)) for prompt in prompts]
@@ -109,6 +116,8 @@ class LabelReader:
             case Task.ATOMIC_ANSWER | Task.ANSWER_FROM_DOCUMENTS:
                 keys = [(prompt.question, plain(p, KNOWN_BY)) for p in prompt.passages]
                 said = [self._said.get(key, ABSTENTION) for key in keys]
+            case Task.QUESTION_OF_CLAIM:
+                return self._asked.get(prompt.passages[0], ABSTENTION)
             case Task.SYNTHESISE_ANSWERS:
                 said = list(prompt.passages)
             case _:

@@ -157,7 +157,7 @@ class Tools:
 
 
 def build_tools(context: Context, local: User | None = None) -> MCPServer[Any]:
-    """The server with its five tools. `local` is the user of a process on stdio."""
+    """The server with its four tools. `local` is the user of a process on stdio."""
     server: MCPServer[Any] = MCPServer(
         "radarstream", instructions=INSTRUCTIONS, version=build()["version"], log_level="WARNING"
     )

@@ -93,7 +93,7 @@ def test_commands_are_grouped_by_what_they_are_for() -> None:
 def test_profiles_are_named() -> None:
     texts = [flowing(shown(context, 80)) for context in CONTEXTS]
     told = [text for text in texts if "--profile PROFILE" in text]
-    assert len(told) == 13
+    assert len(told) == 14
     assert all(f"one of: {', '.join(get_args(Profile))}." in text for text in told)
 
 

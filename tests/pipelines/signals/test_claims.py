@@ -70,7 +70,7 @@ def test_a_claim_is_the_question_that_it_answers() -> None:
         ("Lima is not the capital of Peru.", DENYING),
         ("Nobody is the capital of Peru.", DENYING),
         ("Rain falls.", UNREAD),  # the rule makes no question of it
-        ("The old town is the capital.", UNREAD),  # nor does the claim answer that
+        ("The old town is a capital.", UNREAD),  # nor does the claim answer that
     ],
 )
 def test_what_cannot_be_read_is_an_error_in_its_place(text: str, why: str) -> None:
@@ -176,3 +176,9 @@ def test_a_finer_answer_supports_and_a_coarser_one_says_neither() -> None:
     ):
         (found,) = check_claims(models, [(claim, event(f"It did open in {answer}."))])
         assert found.verdict is verdict, (claim, answer)
+
+
+def test_what_is_one_of_a_kind_is_read_by_rule_where_the_model_loses_it() -> None:
+    models = models_with(lambda _: "What is it?")
+    read = read_claims(models, ["Lima is the capital of Peru.", "Lima is a city of Peru."])
+    assert read[0] == LIMA and isinstance(read[1], ClaimError)
