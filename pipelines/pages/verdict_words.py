@@ -105,6 +105,7 @@ def support_in_words(support: Support) -> str:
 def claim_in_words(checked: CheckedClaim) -> str:
     """What became of a claim, and how many sites are on either side.
 
+    >>> from radarstream.schemas.claims import Claim
     >>> claim = Claim("Lima is the capital.", "What is the capital?", "Lima")
     >>> claim_in_words(CheckedClaim(claim, ClaimVerdict.REFUTED, 1, 3))
     'refuted: 1 independent site supports it, 3 contradict it'

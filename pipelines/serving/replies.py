@@ -26,6 +26,7 @@ from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict, Reason
 
 CITED: Final = 5  # sites that the text names
 _VALUES: Final = TypeAdapter[Any](Support | MemoryVerdict | StandingAnswer | Orchestration | None)
+_CHECKED: Final = TypeAdapter(CheckedClaim)
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,100}")
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
@@ -136,7 +137,7 @@ def claimed(checked: CheckedClaim | None) -> dict[str, Any]:
     """What became of a claim; nothing of a question."""
     if checked is None:
         return {}
-    told: dict[str, Any] = TypeAdapter(CheckedClaim).dump_python(checked, mode="json")
+    told: dict[str, Any] = _CHECKED.dump_python(checked, mode="json")
     asked = {"question": checked.claim.question, "claimed": checked.claim.answer}
     return asked | {name: value for name, value in told.items() if name != "claim"}
 
