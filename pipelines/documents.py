@@ -82,7 +82,7 @@ def in_path(
     and files of other kinds are passed over. `tell` gets what was passed over. Raises DocumentError
     for a folder without documents, InputError for too many.
     """
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 a Path fails where a name is too long
         return list(_in_file(path, limits, tell))
     found: list[Document | Given] = []
     passed_over = 0
@@ -110,13 +110,19 @@ def _listed(folder: Path) -> Iterator[Path]:
 
 def _files_in(folder: Path) -> Iterator[Path]:
     """The files of a folder and of those in it, sorted, without links and hidden ones."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+    entries = _last_first(folder)
+    while entries:
+        entry = entries.pop()
         if entry.name.startswith(".") or entry.is_symlink():
             continue
         if entry.is_dir():
-            yield from _files_in(Path(entry.path))
+            entries += _last_first(entry)
         elif entry.is_file():
             yield Path(entry.path)
+
+
+def _last_first(folder: os.PathLike[str]) -> list[os.DirEntry[str]]:
+    return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
 
 
 def _in_file(path: Path, limits: Limits, tell: Callable[[str], None]) -> Iterator[Document | Given]:
@@ -179,9 +185,10 @@ class DocumentReader(Closing):
             raise raw if isinstance(raw, PageError) else PageError("network")
         if monotonic() > until:
             raise PageError(LATE)
-        text, pages = paged(text_of(raw, self._sandbox))
-        if len(text.encode()) > self._most_text:
+        whole = text_of(raw, self._sandbox)
+        if len(whole.encode()) > self._most_text:
             raise PageError("text_size")
+        text, pages = paged(whole)
         return Document(1, text, given.title, given.url, given.published_at, pages)
 
     def _loaded(self, given: Given) -> Raw:
@@ -203,9 +210,8 @@ class DocumentReader(Closing):
         from radarstream.connectors.webpages.fetching import CheckedTransport
         from radarstream.connectors.webpages.reading import fetch_all
 
-        seconds = max(0.001, min(self._options.seconds, until - monotonic()))
-        options = self._options.model_copy(update={"seconds": seconds})
-        fetching = fetch_all(urls, options, CheckedTransport(allow=self._may_fetch))
+        transport = CheckedTransport(allow=self._may_fetch)
+        fetching = fetch_all(urls, self._options, transport, until - monotonic())
         with ThreadPoolExecutor(1) as thread:  # the caller's may run an event loop
             return iter(thread.submit(run, fetching).result())
 

@@ -45,7 +45,8 @@ LIBRARIES: Final = {
     Kind.DOCX: "mammoth",
 }
 _HTML: Final = re.compile(
-    rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.I | re.S
+    rb"\s*(<\?xml[^>]*>\s*)?(<!--(?:(?!-->).)*-->\s*)*<(!doctype\s+html|html|head|body)\b",
+    re.I | re.S,
 )
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")

@@ -5,6 +5,8 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
+from time import monotonic
 
 import httpx
 
@@ -21,15 +23,23 @@ logger = logging.getLogger(__name__)
 
 
 async def fetch_all(
-    urls: Sequence[str], options: PageOptions, transport: httpx.AsyncBaseTransport
+    urls: Sequence[str],
+    options: PageOptions,
+    transport: httpx.AsyncBaseTransport,
+    seconds: float = inf,
 ) -> list[Fetched]:
-    """Fetch pages, `options.parallel` at once; one that failed is an error in its place."""
-    turn = asyncio.Semaphore(options.parallel)
+    """Fetch pages, `options.parallel` at once, all within `seconds`; one that failed is an error in
+    its place.
+    """
+    turn, until = asyncio.Semaphore(options.parallel), monotonic() + seconds
     async with page_client(options, transport) as client:
 
         async def one(url: str) -> Raw:
             async with turn:
-                return await fetch(url, options, client)
+                if (left := until - monotonic()) <= 0.0:
+                    raise PageError("time")
+                within = options.model_copy(update={"seconds": min(options.seconds, left)})
+                return await fetch(url, within, client)
 
         return await asyncio.gather(*(one(url) for url in urls), return_exceptions=True)
 

@@ -39,7 +39,8 @@ class Context:
         self.failures = Buckets(WRONG_TOKENS_PER_MINUTE)
         self.places = Places(self.settings.serving.at_once, self.metrics)
         self.uploads = Places(UPLOADS, self.metrics)
-        self.reader = DocumentReader(self.settings)
+        outer = self.settings.documents.model_copy(update={"inner_networks": ()})
+        self.reader = DocumentReader(self.settings.model_copy(update={"documents": outer}))
         self.questions = QuestionQueue(
             self.answer_all, self.reader.read, self.settings.serving, self.metrics, self.warming
         )

@@ -186,8 +186,8 @@ class DocumentSettings(Section):
     parse_bytes: int = Field(default=512 * 2**20, ge=32 * 2**20)
     """bytes of memory to find the text"""
     inner_networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    """networks besides the public internet whose addresses may be fetched, as 10.1.0.0/16; hostile
-    pages may then lead there too"""
+    """networks besides the public internet whose addresses may be fetched, as 10.1.0.0/16, but not
+    by the service; hostile pages may then lead there too"""
 
 
 class DefenseSettings(Section):

@@ -8,6 +8,7 @@ from time import monotonic
 
 import pytest
 
+from radarstream.connectors.webpages.options import PageOptions
 from radarstream.pipelines.documents import DocumentReader, Given, in_path
 from radarstream.pipelines.round.deciding import page_of
 from radarstream.pipelines.settings import Settings, load_settings
@@ -86,6 +87,16 @@ def test_a_folder_has_a_limit_and_what_has_no_end_is_read_to_its_own(
     assert refused.value.reason is ReasonClass.TOO_MANY_DOCUMENTS
     with pytest.raises(DocumentError, match="too large"):
         near.read(in_path(Path("/dev/zero"), Limits()))
+    with pytest.raises(DocumentError, match="too long"):
+        near.read(in_path(Path("x" * 5_000), Limits()))
+
+
+def test_all_addresses_together_take_no_longer_than_their_time(near: DocumentReader) -> None:
+    with serve_pages() as server:
+        hanging = [Given(url=f"http://127.0.0.1:{server.port}/hang")] * 20
+        with pytest.raises(DocumentError, match="in time"):
+            near.read(hanging, monotonic() + 1.0)
+        assert len(server.hosts) == PageOptions().parallel
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from radarstream.connectors.webpages.reading import text_of
 from radarstream.connectors.webpages.sandbox import Sandbox
 from tests.documents import DOCX_TYPE, UNREADABLE, docx, pdf
 
+LONG = "Lima is the capital and the largest city of Peru, on the coast of the ocean."
+
 
 @pytest.fixture(scope="module")
 def box() -> Iterator[Sandbox]:
@@ -33,6 +35,9 @@ def box() -> Iterator[Sandbox]:
         ("Zürich".encode("utf-16"), "", Kind.TEXT, "Zürich"),
         (b"<html>no page</html>", "text/plain", Kind.TEXT, "<html>no page</html>"),
         (b"one\x0ctwo", "text/plain", Kind.TEXT, "one\ftwo"),
+        (b"<!---->" * 100, "", Kind.TEXT, "<!---->" * 100),  # in no time, although it is no page
+        (b"<!-- x -->\n<!----><p>Lima.", "", Kind.TEXT, "<!-- x -->\n<!----><p>Lima."),
+        (b"<!-- > -->\n<html><article><p>%b" % LONG.encode(), "", Kind.HTML, LONG),
         (b" <!DOCTYPE html><body><p>Lima.</p></body>", "", Kind.HTML, "Lima."),
         (pdf("Lima.", "", "Quito."), "", Kind.PDF, "Lima.\f\fQuito.\f"),
         (b"junk\n" + pdf("Lima."), "application/pdf", Kind.PDF, "Lima.\f"),

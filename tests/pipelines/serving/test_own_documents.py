@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ PDF = pdf("Minutes.", TRUE[0])
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A service with scripted models that fetches addresses, none of them inner ones."""
+    """A service with scripted models that fetches addresses, but inner ones for nobody."""
     settings = service_settings(tmp_path_factory.mktemp("own"), fetch_addresses=True)
+    near = settings.documents.model_copy(update={"inner_networks": (ip_network("127.0.0.0/8"),)})
+    settings = settings.model_copy(update={"documents": near})
     with running(create_app(settings, people=PeopleInMemory())) as opened:
         yield opened
 
