@@ -159,7 +159,8 @@ class TaughtEvent(Strict):
     complaint, an approval) is a new event with the next `revision`. `senders` counts the people who
     complained. `answer_without` is the answer without the flagged texts, `persists` whether it
     means the same as the wrong answer; both are None where nothing was flagged. `reproduced` says
-    whether the answer is on record or was given again; None where that was not asked.
+    whether the answer is on record or was given again; None where that was not asked. `left_in`
+    are the ids of flagged texts that a person left out of an approval, or let back in later.
     """
 
     query_id: str
@@ -184,6 +185,7 @@ class TaughtEvent(Strict):
     persists: bool | None = None
     detail: str = ""
     tags: tuple[str, ...] = ()
+    left_in: tuple[str, ...] = ()
 
     @property
     def model_erred(self) -> bool:

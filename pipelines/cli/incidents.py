@@ -1,14 +1,15 @@
 """`radarstream incidents`: look at wrong answers and decide about them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sqlalchemy import Engine
 from typer import Argument, Option
 
-from radarstream.connectors.state_table.incidents import store
+from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.incidents.complaints import complaint_of
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
@@ -21,6 +22,7 @@ from radarstream.pipelines.cli.terminal import (
     print_values,
     printed,
     say,
+    system_user,
 )
 from radarstream.pipelines.job.incidents.settling import (
     MEANING,
@@ -29,9 +31,10 @@ from radarstream.pipelines.job.incidents.settling import (
     only_one,
     senders_of,
 )
-from radarstream.pipelines.pages.wrong_answers import facts_of, standing_of
+from radarstream.pipelines.pages.wrong_answers import facts_of, standing_of, text_state
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.incidents import ComplaintState, Decision, TaughtEvent
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.times import now_ms, stored_time
@@ -46,6 +49,10 @@ IncidentId = Annotated[
     Argument(
         metavar="ID", help="Id of an incident (see `list`) or of a complaint; may be shortened."
     ),
+]
+
+By = Annotated[
+    str | None, Option(help="Who decides, for the action log; default: the system's user.")
 ]
 
 app = typer.Typer(
@@ -111,6 +118,11 @@ def show(incident: IncidentId, config: Config = None, as_json: AsJson = False) -
     say(f"senders: {who.line()}")
     if event is not None:
         print_event(event)
+        with engine.connect() as connection:
+            held = quarantine.texts_of(connection, row["incident"])
+        keys = ((one["text_key"], text_state(one)[0], cell(one["url"] or one["title"], limit=120))
+                for one in held)  # fmt: skip
+        print_table(("key of the text", "state", "address"), keys, whole=("key of the text",))
         return
     say("not attributed yet: radarstream attribute")
     if row["state"] == ComplaintState.OPEN:
@@ -124,6 +136,11 @@ def approve(
     everywhere: Annotated[
         bool, Option("--everywhere", help="Leave the texts out for all queries.")
     ] = False,
+    text: Annotated[
+        list[str] | None,
+        Option(metavar="KEY", help="Leave out this text alone (see `show`); repeat for more."),
+    ] = None,
+    by: By = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -132,29 +149,38 @@ def approve(
     Whoever complained before gains trust. The texts are left out even if the models found that the
     answer stays the same without them.
     """
-    _decide(incident, Decision.APPROVED, config, everywhere=everywhere, yes=yes, as_json=as_json)
+    _decide(incident, Decision.APPROVED, config, everywhere=everywhere, begun=text, by=by, yes=yes,
+            as_json=as_json)  # fmt: skip
 
 
 @app.command()
 def dismiss(
-    incident: IncidentId, config: Config = None, yes: Yes = False, as_json: AsJson = False
+    incident: IncidentId,
+    config: Config = None,
+    by: By = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say that the answer is not wrong: its texts are let back in.
 
     Whoever complained before loses trust.
     """
-    _decide(incident, Decision.DISMISSED, config, yes=yes, as_json=as_json)
+    _decide(incident, Decision.DISMISSED, config, by=by, yes=yes, as_json=as_json)
 
 
 @app.command()
 def model_erred(
-    incident: IncidentId, config: Config = None, yes: Yes = False, as_json: AsJson = False
+    incident: IncidentId,
+    config: Config = None,
+    by: By = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say that the answer is wrong and that no source is to blame: the model erred.
 
     Its texts are let back in. Whoever complained before gains trust.
     """
-    _decide(incident, Decision.MODEL_ERRED, config, yes=yes, as_json=as_json)
+    _decide(incident, Decision.MODEL_ERRED, config, by=by, yes=yes, as_json=as_json)
 
 
 def _decide(
@@ -163,19 +189,24 @@ def _decide(
     config: Path | None,
     *,
     everywhere: bool = False,
+    begun: Sequence[str] | None = None,
+    by: str | None,
     yes: bool,
     as_json: bool,
 ) -> None:
     settings = load_settings(config)
     engine, rules = existing_engine(settings), settings.attribution
     row = only_one(engine, named)
+    texts = None if begun is None else _keys(engine, row["incident"], begun)
+    who = system_user("--by") if by is None else by
     if not yes:
-        for sentence in consequences(engine, row["incident"], decision, rules):
+        for sentence in consequences(engine, row["incident"], decision, rules, texts):
             note(sentence, 5_000)
     deed = f"say that {one_line(row['answer'], 80)!r} is {MEANING[decision]}"
     agree(f"{one_line(row['query_id'])}: {deed}?", deed, yes=yes)
     complaint, at_ms = complaint_of(row), now_ms()
-    event = decide(engine, complaint, decision, rules, now_ms=at_ms, everywhere=everywhere)
+    event = decide(engine, complaint, decision, rules, now_ms=at_ms, everywhere=everywhere,
+                   texts=texts, by=who)  # fmt: skip
     values = {"incident": row["incident"], "decision": decision, "event": event_json(event)}
     if printed(values, as_json):
         return
@@ -184,6 +215,18 @@ def _decide(
         return
     waits = decision is Decision.APPROVED
     say("noted; it counts once the answer is attributed" if waits else "noted")
+
+
+def _keys(engine: Engine, incident: str, begun: Sequence[str]) -> set[str]:
+    """The keys of an incident's texts that begin so. Raises ConfigurationError unless each is the
+    beginning of one.
+    """
+    with engine.connect() as connection:
+        known = [row["text_key"] for row in quarantine.texts_of(connection, incident)]
+    found = {start: [key for key in known if start and key.startswith(start)] for start in begun}
+    if unclear := [start for start, keys in found.items() if len(keys) != 1]:
+        raise ConfigurationError(f"no text, or several, have a key that begins with {unclear[0]!r}")
+    return {keys[0] for keys in found.values()}
 
 
 def print_event(event: TaughtEvent) -> None:

@@ -69,6 +69,7 @@ class EventView:
     facts: tuple[Fact, ...]
     texts: tuple[incidents.AttributedText, ...]
     life: tuple[Happening, ...] = ()
+    left_in: tuple[str, ...] = ()
 
     def share(self, text: incidents.AttributedText, quantity: str) -> float | None:
         """Where a score of a text lies between the least and the greatest of the event, 0 to 1."""
@@ -95,6 +96,7 @@ def view_of(
         tags=(decided(event),),
         facts=tuple(facts_of(event)),
         texts=event.texts,
+        left_in=event.left_in,
         life=tuple(_life(incident, event, complaints, held)),
     )
 
@@ -130,6 +132,9 @@ def facts_of(event: incidents.TaughtEvent) -> Iterator[Fact]:
         tone = {True: "bad", False: "good", None: ""}[event.persists]
         remark = {True: "still the same", False: "no longer the same", None: ""}[event.persists]
         yield Fact("without flagged", event.answer_without or "no answer", tone, remark)
+    if event.left_in:
+        stay = [text.url or text.title for text in event.flagged if text.id in event.left_in]
+        yield Fact("left in", "; ".join(stay), "", "flagged, and let in by a person")
     if event.defended_answer != event.answer:
         yield Fact("defended", event.defended_answer or "no answer")
     if event.undefended_answer is not None and event.undefended_answer != event.answer:

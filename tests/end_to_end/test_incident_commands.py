@@ -102,6 +102,15 @@ def test_without_a_broker(config: Path) -> None:
     flagged = [text for text in incident["texts"] if text["flagged"]]
     assert f"{len(flagged)} texts are left out of snapshots of this query: " in asked.output
     assert all(text["url"] in asked.output for text in flagged)
+    held = command(config, "quarantine", "list", "cup", "--proposed", "--json")
+    one, *rest = [row["text_key"] for row in json.loads(held.output)]
+    assert one in command(config, "incidents", "show", short).output
+    some = command(config, "incidents", "approve", short, "--text", one[:9], "--yes", "--json",
+                   "--by", "ada")  # fmt: skip
+    assert len(json.loads(some.output)["event"]["left_in"]) == len(flagged) - 1 == len(rest)
+    held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)
+    assert [row["text_key"] for row in held] == [one]
+    command(config, "incidents", "approve", short, "--text", "t-none", "--yes", code=1)
     said = command(config, "incidents", "approve", short, "--yes", "--json")
     assert json.loads(said.output)["event"]["status"] == Status.APPROVED
     held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)

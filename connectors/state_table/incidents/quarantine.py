@@ -1,12 +1,13 @@
 """Texts that are left out of snapshots because they taught a wrong answer; nothing is deleted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, func, literal, or_, select, update
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import INCIDENTS, QUARANTINE
+from radarstream.schemas.incidents import AttributedText
 
 _Q = QUARANTINE.c
 
@@ -47,10 +48,15 @@ def switch(
     )
 
 
-def hold_all(connection: Connection, incident: str) -> None:
-    """Take back what was released of an incident; whether it is held, `switch` decides."""
-    held = update(QUARANTINE).where(_Q.incident == incident)
-    connection.execute(held.values(released=False))
+def choose(connection: Connection, incident: str, text_keys: Collection[str] | None) -> None:
+    """Release the texts of an incident, but those with these keys; None: release none.
+
+    Whether the others are held, `switch` decides.
+    """
+    released = literal(False) if text_keys is None else _Q.text_key.not_in(text_keys)
+    of_incident = update(QUARANTINE).where(_Q.incident == incident)
+    values = {"released": released, "active": _Q.active & ~released}
+    connection.execute(of_incident.values(values))
 
 
 def release(connection: Connection, query_id: str, text_keys: Sequence[str], now_ms: int) -> int:
@@ -68,6 +74,25 @@ def texts_of(connection: Connection, incident: str) -> list[dict[str, Any]]:
     """Return the texts of an incident, whether held, proposed or released."""
     statement = select(*_Q).where(_Q.incident == incident).order_by(_Q.text_key)
     return [row._asdict() for row in connection.execute(statement)]
+
+
+def let_in(texts: Iterable[AttributedText], rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Ids of the texts of an incident that a person released, by its rows.
+
+    A row stands for the same words at several addresses: those are told by how they begin.
+    """
+    ids: tuple[set[object], set[object]] = set(), set()
+    begun: tuple[set[object], set[object]] = set(), set()
+    for row in rows:
+        ids[row["released"]].add(row["content_id"])
+        begun[row["released"]].add((row["title"], row["excerpt"]))
+    alike = begun[True] - begun[False]
+    return tuple(
+        text.id
+        for text in texts
+        if text.id in ids[True]
+        or (text.id not in ids[False] and (text.title, text.excerpt) in alike)
+    )
 
 
 def list_quarantine(

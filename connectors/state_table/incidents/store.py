@@ -3,6 +3,7 @@
 Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,16 @@ def list_incidents(
         named = or_(complaint, _C.incident.startswith(prefix, autoescape=True))
         statement = statement.where(ranked.c.incident.in_(select(_C.incident).where(named)))
     return [row._asdict() for row in db.fetch(engine, statement)]
+
+
+def events_of(engine: Engine, incidents: Sequence[str]) -> dict[str, TaughtEvent]:
+    """Return the last event of each of these incidents that has one, by incident."""
+    found: dict[str, TaughtEvent] = {}
+    for some in db.chunks(incidents):
+        statement = select(_I.incident, STORED_EVENT).where(_I.incident.in_(some))
+        read = ((name, readable(stored)) for name, stored in db.fetch(engine, statement))
+        found |= {name: event for name, event in read if event is not None}
+    return found
 
 
 def readable(stored: bytes | None) -> TaughtEvent | None:

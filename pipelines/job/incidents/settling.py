@@ -2,7 +2,7 @@
 a person hears before a decision: who complained, and what an approval would remove.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from radarstream.connectors.state_table.database.statements import in_transactio
 from radarstream.connectors.state_table.incidents import complaints, quarantine, senders, store
 from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
+from radarstream.connectors.state_table.serving.action_log import write_action
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
 from radarstream.schemas import incidents
 from radarstream.schemas.codec import outbox_record
@@ -56,7 +57,7 @@ def settle(
     return in_transaction(engine, work)
 
 
-def decide(
+def decide(  # noqa: PLR0913 what a decision is made of
     engine: Engine,
     complaint: complaints.StoredComplaint,
     decision: incidents.Decision,
@@ -64,14 +65,21 @@ def decide(
     *,
     now_ms: int,
     everywhere: bool = False,
+    texts: Collection[str] | None = None,
+    by: str = "",
 ) -> incidents.TaughtEvent | None:
     """Write down a person's decision and what follows from it; None when the answer is not
-    attributed yet. An approved answer that could not be reproduced is attributed anew.
+    attributed yet. An approved answer that could not be reproduced is attributed anew. With `by`,
+    the action log names them.
     """
 
     def work(connection: Connection) -> incidents.TaughtEvent | None:
         settlement = Settlement(connection, complaint, rules, now_ms)
-        return settlement.decided(decision, everywhere=everywhere)
+        event = settlement.decided(decision, everywhere=everywhere, texts=texts)
+        if by:
+            write_action(connection, at_ms=now_ms, user=by, action=NAMES[decision],
+                         target=complaint.incident, detail=settlement.deed())  # fmt: skip
+        return event
 
     return in_transaction(engine, work)
 
@@ -91,17 +99,25 @@ class Settlement:
         self.incident = store.hold(self.connection, told.incident, told.query_id, told.step)
 
     def decided(
-        self, decision: incidents.Decision, *, everywhere: bool
+        self,
+        decision: incidents.Decision,
+        *,
+        everywhere: bool,
+        texts: Collection[str] | None = None,
     ) -> incidents.TaughtEvent | None:
-        """Write a person's decision, and settle what is on record."""
+        """Write a person's decision, and settle what is on record. An approval removes the texts
+        with these keys, None for all. Raises ConfigurationError for other keys, and for none.
+        """
         connection, incident = self.connection, self.complaint.incident
+        if texts is not None:
+            texts_apart(self._texts(), texts)
         store.decide(connection, incident, decision, everywhere=everywhere, at_ms=self.now_ms)
         event = self.incident.event
         if decision == incidents.Decision.MODEL_ERRED and event is None:  # else when settled
             memory.unlearn(connection, self.complaint.query_id, self.complaint.answer)
         self.incident = replace(self.incident, decision=decision, everywhere=everywhere)
         if decision == incidents.Decision.APPROVED:
-            quarantine.hold_all(connection, incident)
+            quarantine.choose(connection, incident, texts)
             if event is None or event.finding is None:
                 complaints.reopen(connection, incident)
                 return None
@@ -119,7 +135,8 @@ class Settlement:
         people = senders.senders_of(self.connection, self.complaint.query_id, self.complaint.answer)
         trusts = {name: record.without_waiting() for name, record in people.items()}
         status, detail = status_of(event, trusts, self.incident.decision, self.rules)
-        settled = replace(event, status=status, detail=detail, senders=len(trusts))
+        left_in = quarantine.let_in(event.flagged, self._texts()) if status in REMOVING else ()
+        settled = replace(event, status=status, detail=detail, senders=len(trusts), left_in=left_in)
         if self._tells_more(settled):
             settled = replace(settled, revision=self.incident.revision + 1)
             store.write_event(self.connection, settled)
@@ -129,6 +146,19 @@ class Settlement:
             self.connection, settled.incident, incidents.ComplaintState.JUDGED, seen=seen
         )
         return settled
+
+    def _texts(self) -> list[dict[str, Any]]:
+        return quarantine.texts_of(self.connection, self.complaint.incident)
+
+    def deed(self) -> str:
+        """The decision in words, with the texts that it leaves in."""
+        told, decision = self.complaint, self.incident.decision
+        scope = ", for all queries" if self.incident.everywhere else ""
+        said = f"{one_line(told.query_id, TEXT_CHARACTERS)}: "
+        said += f"{one_line(told.answer, TEXT_CHARACTERS)!r} is"
+        left = [row for row in self._texts() if row["released"]]
+        kept = f"; left in: {named_texts(left)}" if decision is Decision.APPROVED and left else ""
+        return f"{said} {MEANING[decision] if decision else 'open'}{scope}{kept}"
 
     def _tells_more(self, settled: incidents.TaughtEvent) -> bool:
         """Whether consumers need an event; one more sender alone is no reason for one."""
@@ -196,6 +226,11 @@ MEANING: Final = {
     Decision.DISMISSED: "not wrong",
     Decision.MODEL_ERRED: "wrong, and that no source is to blame",
 }
+NAMES: Final = {  # of decisions, in commands and in the action log
+    Decision.APPROVED: "approve",
+    Decision.DISMISSED: "dismiss",
+    Decision.MODEL_ERRED: "model-erred",
+}
 NAMED: Final = 20  # senders and texts that are named
 NAMED_IN_JSON: Final = 1_000
 NAME_CHARACTERS: Final = 40
@@ -254,20 +289,27 @@ def senders_of(engine: Engine, row: Mapping[str, Any], rules: Rules) -> Senders:
 
 
 def consequences(
-    engine: Engine, incident: str, decision: Decision, rules: Rules
+    engine: Engine,
+    incident: str,
+    decision: Decision,
+    rules: Rules,
+    texts: Collection[str] | None = None,
 ) -> tuple[str, str, str]:
     """What follows from a decision about an incident: what is said of the answer, what becomes of
-    its texts, and of the trust in those who complained.
+    its texts (with an approval of these keys, None for all), and of the trust in those who
+    complained. Raises ConfigurationError for keys of no text of it.
     """
-    texts = "Texts that are held for it are let back in."
+    fate = "Texts that are held for it are let back in."
     if decision is Decision.APPROVED:
-        texts = removal(engine, incident, rules)
+        fate = removal(engine, incident, rules, texts)
     trust = "loses" if decision is Decision.DISMISSED else "gains"
     said = f"You say that this answer is {MEANING[decision]}."
-    return said, texts, f"Whoever complained {trust} trust."
+    return said, fate, f"Whoever complained {trust} trust."
 
 
-def removal(engine: Engine, incident: str, rules: Rules) -> str:
+def removal(
+    engine: Engine, incident: str, rules: Rules, texts: Collection[str] | None = None
+) -> str:
     """Which texts an approval of this incident would leave out, or why it is none."""
     known = store.look(engine, incident)
     event = known.event if known else None
@@ -277,19 +319,41 @@ def removal(engine: Engine, incident: str, rules: Rules) -> str:
     if status not in REMOVING:
         return f"This leaves out no text: {detail}."
     with engine.connect() as connection:
-        return removal_in_words(quarantine.texts_of(connection, incident))
+        rows = quarantine.texts_of(connection, incident)
+    return removal_in_words(*texts_apart(rows, texts))
 
 
-def removal_in_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The texts of these rows of the quarantine, the first of them by name."""
-    count = len(rows)
+def texts_apart(
+    rows: Sequence[Mapping[str, Any]], texts: Collection[str] | None
+) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Rows of the quarantine with these keys, None for all, and the others. Raises
+    ConfigurationError for no key, and for one that no row has.
+    """
+    chosen = [row for row in rows if texts is None or row["text_key"] in texts]
+    if texts is not None and not texts:
+        raise ConfigurationError("no text is chosen: choose one, dismiss, or say the model erred")
+    if texts is not None and len(chosen) < len(set(texts)):
+        raise ConfigurationError("a text that was chosen is none of this incident")
+    return chosen, [row for row in rows if row not in chosen]
+
+
+def removal_in_words(
+    rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """The texts that are left out, and those that stay: rows of the quarantine."""
+    which = "1 text is" if len(rows) == 1 else f"{len(rows)} texts are"
+    stay = f" These stay: {named_texts(others)}." if others else ""
+    return f"{which} left out of snapshots of this query: {named_texts(rows)}.{stay}"
+
+
+def named_texts(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Texts of the quarantine, the first of them by name."""
     named = [
         one_line(row["url"] or row["title"] or row["excerpt"], TEXT_CHARACTERS)
         for row in rows[:NAMED]
     ]
-    more = f", and {count - NAMED} more" if count > NAMED else ""
-    which = "1 text is" if count == 1 else f"{count} texts are"
-    return f"{which} left out of snapshots of this query: {'; '.join(named)}{more}."
+    more = f", and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+    return f"{'; '.join(named)}{more}"
 
 
 def only_one(engine: Engine, named: str) -> dict[str, Any]:

@@ -24,11 +24,14 @@ from radarstream.schemas.errors import RadarstreamError, StateConflictError
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The thing that is acted on: what names it in an address, and where it is."""
+    """The thing that is acted on: what names it in an address, and where it is. `chosen` are the
+    keys of the texts that a person ticked, None where nothing was to tick.
+    """
 
     engine: Engine
     settings: Settings
     named: Mapping[str, str]
+    chosen: tuple[str, ...] | None = None
 
     def __getitem__(self, name: str) -> str:
         """A name of the thing; "" for one that is not given."""

@@ -15,6 +15,9 @@ from radarstream.connectors.state_table.incidents.complaints import (
     complaint_of,
     find_complaints,
 )
+from radarstream.connectors.state_table.incidents.kept_answers import find_answer
+from radarstream.connectors.state_table.serving.action_log import last_action_on
+from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.pipelines.job.incidents import settling
 from radarstream.pipelines.pages import wrong_answers
 from radarstream.pipelines.serving.access import Operator
@@ -51,6 +54,8 @@ def router(context: Context) -> APIRouter:
         wanted = ComplaintState(state) if state in tuple(ComplaintState) else None
         rows = store.list_incidents(engine, MOST, wanted)
         paging = showing.Paging(showing.page_number(page), len(rows))
+        some = rows[paging.offset : paging.last]
+        questions = questions_of(engine, some)
         return showing.show(
             request,
             "inbox.html.j2",
@@ -60,7 +65,7 @@ def router(context: Context) -> APIRouter:
             words=("Incident", "Approve", "Dismiss", "The model erred"),
             notes=[] if settings.attribution.enabled else [OFF],
             live=True,
-            rows=rows[paging.offset : paging.last],
+            rows=[row | {"question": asked} for row, asked in zip(some, questions, strict=True)],
             standing_of=wrong_answers.standing_of,
             paging=paging,
             state=wanted or "",
@@ -71,18 +76,25 @@ def router(context: Context) -> APIRouter:
     def incident(request: Request, user: Operator, id: str = "") -> HTMLResponse:  # noqa: A002
         with showing.understood():
             row = settling.only_one(engine, id)
+        with engine.connect() as connection:
+            texts = quarantine.texts_of(connection, row["incident"])
+            last = last_action_on(connection, row["incident"])
+        (asked,) = questions_of(engine, [row])
         return showing.show(
             request,
             "incident.html.j2",
             user,
-            title=row["answer"] or "(no answer)",
+            title=asked or row["answer"] or "(no answer)",
             sentence=wrong_answers.standing_of(row)[0].capitalize() + ".",
             words=("Approve", "Dismiss", "The model erred", "Quarantine"),
             heads=[("query", row["query_id"]), ("step", row["step"]), ("id", row["incident"])],
             live=True,
             row=row,
             who=settling.senders_of(engine, row, settings.attribution).line(),
-            event=event_of(engine, row),
+            texts=texts,
+            last=f"{acting.in_words(last)} {last.detail}" if last else "",
+            truth=truth_of(engine, row),
+            event=event_of(engine, row, texts),
             complaints=complaints_of(engine, row),
         )
 
@@ -114,13 +126,31 @@ def router(context: Context) -> APIRouter:
 OFF: Final = "Attribution is off in these settings: [attribution] enabled = true switches it on."
 
 
-def event_of(engine: Engine, row: Mapping[str, Any]) -> wrong_answers.EventView | None:
+def questions_of(engine: Engine, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The question of each incident; "" where nothing that is kept has it."""
+    events = store.events_of(engine, [row["incident"] for row in rows])
+
+    def question(row: Mapping[str, Any]) -> str:
+        known = events.get(row["incident"]) or find_event(engine, row["query_id"])
+        return known.question if known else ""
+
+    return [question(row) for row in rows]
+
+
+def truth_of(engine: Engine, row: Mapping[str, Any]) -> str:
+    """The right answers by the labels of a simulated snapshot; "" where there are none."""
+    kept = find_answer(engine, row["query_id"], row["step"])
+    labels = kept.snapshot.labels if kept else None
+    return " or ".join(labels.answers) if labels else ""
+
+
+def event_of(
+    engine: Engine, row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]
+) -> wrong_answers.EventView | None:
     """What was found out about an incident, as its page shows it; None before the attribution."""
     known = store.look(engine, row["incident"])
     if known is None or known.event is None:
         return None
-    with engine.connect() as connection:
-        texts = quarantine.texts_of(connection, row["incident"])
     return wrong_answers.view_of(known, known.event, complaints_of(engine, row), texts)
 
 
@@ -160,15 +190,23 @@ class Decide:
             ("decision so far", str(row["decision"] or "none")),
         )
         approving = self.decision is Decision.APPROVED
+        with target.engine.connect() as connection:
+            texts = quarantine.texts_of(connection, row["incident"])
+        held = {text["text_key"] for text in texts if not text["released"]}
         same = incident is not None and incident.decision is self.decision
+        same &= not approving or target.chosen is None or held == set(target.chosen)
         return acting.Proposal(
             title=title,
             about=about,
             consequences=settling.consequences(
-                target.engine, row["incident"], self.decision, target.settings.attribution
-            ),
+                target.engine,
+                row["incident"],
+                self.decision,
+                target.settings.attribution,
+                target.chosen if approving else None,
+            ),  # fmt: skip
             button=button,
-            seen=state_of(incident),
+            seen=state_of(incident, texts),
             back=showing.link(f"{showing.BELOW}incident", id=row["incident"]),
             fields=("everywhere",) if approving else (),
             needless="This decision was made already." if same else "",
@@ -181,26 +219,32 @@ class Decide:
         rules = target.settings.attribution
         everywhere = self.decision is Decision.APPROVED and "everywhere" in confirmed.typed
         witness = acting.Witness(self.name, row["incident"], confirmed)
-        said = f"{one_line(row['query_id'], SHOWN)}: {one_line(row['answer'], SHOWN)!r} is"
-        scope = ", for all queries" if everywhere else ""
+        chosen = target.chosen if self.decision is Decision.APPROVED else None
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> str:
             settlement = settling.Settlement(connection, complaint, rules, confirmed.at_ms)
             held = settlement.incident
+            texts = quarantine.texts_of(connection, row["incident"])
+            left = {text["text_key"] for text in texts if not text["released"]}
             same = held.decision is self.decision and held.everywhere == everywhere
-            witness.insist(connection, state_of(held), holds=same)
-            settlement.decided(self.decision, everywhere=everywhere)
-            witness.write(connection, f"{said} {settling.MEANING[self.decision]}{scope}")
+            same &= chosen is None or left == set(chosen)
+            witness.insist(connection, state_of(held, texts), holds=same)
+            settlement.decided(self.decision, everywhere=everywhere, texts=chosen)
+            said = settlement.deed()
+            witness.write(connection, said)
+            return said
 
-        in_transaction(target.engine, work)
-        return f"{said} {settling.MEANING[self.decision]}{scope}"
+        return in_transaction(target.engine, work)
 
 
-def state_of(incident: store.Incident | None) -> str:
-    """How an incident stands: its decision, and the number of its last event."""
+def state_of(incident: store.Incident | None, texts: Sequence[Mapping[str, Any]]) -> str:
+    """How an incident stands: its decision, the number of its last event, what was let in."""
     if incident is None or (incident.decision is None and incident.revision < 0):
         return acting.fingerprint("new")
-    return acting.fingerprint(str(incident.decision), incident.everywhere, incident.revision)
+    let_in = sorted(text["text_key"] for text in texts if text["released"])
+    return acting.fingerprint(
+        str(incident.decision), incident.everywhere, incident.revision, let_in
+    )
 
 
 @dataclass(frozen=True, slots=True)

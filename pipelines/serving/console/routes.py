@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import SourceVerdict
+from radarstream.pipelines.job.incidents.settling import NAMES
 from radarstream.pipelines.serving import access
 from radarstream.pipelines.serving.access import Form, Operator, open_to_all
 from radarstream.pipelines.serving.console import (
@@ -26,7 +27,6 @@ from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import User
 from radarstream.schemas import errors
-from radarstream.schemas.incidents import Decision
 from radarstream.schemas.section import is_loopback
 from radarstream.schemas.times import now_ms
 
@@ -106,12 +106,11 @@ async def end_session(request: Request, context: Context) -> None:
         context.by_session.forget(session)
 
 
+DECISIONS: Final[list[Action]] = [Decide(decision, name) for decision, name in NAMES.items()]
 ACTIONS: Final[dict[str, Action]] = {
     action.name: action
     for action in (
-        Decide(Decision.APPROVED, "approve"),
-        Decide(Decision.DISMISSED, "dismiss"),
-        Decide(Decision.MODEL_ERRED, "model-erred"),
+        *DECISIONS,
         Release(),
         Judge(SourceVerdict.BLOCKED, "block"),
         Judge(SourceVerdict.PARDONED, "pardon"),
@@ -132,14 +131,19 @@ def router(context: Context) -> APIRouter:
     def file(digest: str, name: str) -> Response:
         return showing.file_response(digest, name)
 
+    def target_of(request: Request) -> Target:
+        asked = request.query_params
+        chosen = tuple(asked.getlist("text")) if "choose" in asked else None
+        return Target(context.engine, context.settings, dict(asked), chosen)
+
     @routes.get(f"{showing.BELOW}act/{{name}}")
     def ask(request: Request, user: Operator, name: str) -> HTMLResponse:
-        target = Target(context.engine, context.settings, dict(request.query_params))
+        target = target_of(request)
         try:
             proposal = action_named(name).propose(target)
         except tuple(REFUSALS) as error:
             return refused(request, user, error)
-        action = showing.link(f"{showing.BELOW}act/{name}", **target.named)
+        action = f"{request.url.path}?{request.url.query}"
         return showing.show(
             request, "confirm.html.j2", user, title=proposal.title, sentence=QUESTION,
             proposal=proposal, action=action,
@@ -147,7 +151,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.post(f"{showing.BELOW}act/{{name}}")
     def act(request: Request, user: Operator, form: Form, name: str) -> Response:
-        target = Target(context.engine, context.settings, dict(request.query_params))
+        target = target_of(request)
         action = action_named(name)
         confirmed = Confirmed(user.name, now_ms(), form.get("seen", ""), form)
         try:

@@ -91,7 +91,7 @@ def test_pages_lead_to_what_can_be_done(client):
         "/console/source?domain=town-news.example",
     )
     for page, actions in {
-        incident: ("approve?id", "dismiss?id", "model-erred?id"),
+        incident: ("dismiss?id", "model-erred?id"),
         source: ("block?domain",),
         f"/console/source?domain={LIARS[0]}": ("clear?domain", "pardon?domain"),
         f"/console/quarantine?query={MAYOR[0]}": ("release?query",),
@@ -102,6 +102,41 @@ def test_pages_lead_to_what_can_be_done(client):
         'href="/console/report?query=watch-001'
         in client.get("/console/answer?query=watch-001").text
     )
+
+
+def test_a_person_approves_some_of_the_texts(app, client):
+    engine = app.state.context.engine
+    shown = client.get(f"/console/incident?id={PROPOSED}").text
+    assert CUP[1] in text_of(client.get("/console/inbox"))
+    assert CUP[1] in shown and "The official site disagrees." in shown
+    ticked = re.findall(r'type="checkbox" name="text" value="(\w+)" checked', shown)
+    assert ticked == ["t2", "t5"]
+    nothing = client.get(f"/console/act/approve?id={PROPOSED}&choose=yes")
+    assert nothing.status_code == 400 and "No text is chosen" in nothing.text
+    other = client.get(f"/console/act/approve?id={PROPOSED}&choose=yes&text=t1")
+    assert other.status_code == 400 and "is none of this incident" in other.text
+    target = {"id": PROPOSED, "choose": "yes", "text": "t5"}
+    asked = text_of(client.get("/console/act/approve", params=target))
+    assert (
+        "1 text is left out" in asked and "These stay: https://www.quick-answers.example" in asked
+    )
+    assert confirm(client, "approve", target).status_code == 303
+    rows = quarantine.list_quarantine(engine, CUP[0], active_only=False)
+    assert {row["text_key"]: row["active"] for row in rows} == {"t2": False, "t5": True}
+    event = store.look(engine, PROPOSED).event
+    assert (event.status, event.left_in, event.revision) == (Status.APPROVED, ("t2",), 1)
+    (logged,) = read_actions(engine)
+    assert (
+        logged.user == "ada" and "left in: https://www.quick-answers.example/a/2" in logged.detail
+    )
+    shown = client.get(f"/console/incident?id={PROPOSED}").text
+    assert re.findall(r'name="text" value="(\w+)" checked', shown) == ["t5"]
+    assert "approve by ada" in text_of(client.get(f"/console/incident?id={PROPOSED}"))
+    assert (
+        "This decision was made already" in client.get("/console/act/approve", params=target).text
+    )
+    assert confirm(client, "approve", target | {"text": ["t2", "t5"]}).status_code == 303
+    assert store.look(engine, PROPOSED).event.left_in == ()
 
 
 def test_a_form_that_is_sent_twice_acts_once(app, client):
