@@ -98,17 +98,29 @@ def may_quote(reply: Reply) -> bool:
     return reply.question.origin is not Origin.CORPUS and passed
 
 
+def without_evidence(reply: Reply) -> Reply:
+    """The reply without words of documents but titles."""
+    verdict, support = reply.event.verdict, reply.event.support
+    judged = tuple(replace(one, atomic_answer=None, excerpt=None) for one in verdict.documents)
+    event = replace(
+        reply.event,
+        verdict=replace(verdict, documents=judged),
+        support=support and replace(support, rival_answer=None),
+    )
+    documents = tuple(replace(document, text="") for document in reply.documents)
+    return replace(reply, event=event, documents=documents)
+
+
 def facts_of(reply: Reply) -> dict[str, Any]:
     """What is behind a reply, as JSON: the extension field `radarstream`. Of the documents no text
-    but their quotes, and these if `may_quote`.
+    but their quotes and the answer of the rivals, and these if `may_quote`.
     """
+    reply = reply if may_quote(reply) else without_evidence(reply)
     event, verdict = reply.event, reply.event.verdict
     documents = {document.rank: document for document in reply.documents}
     cited_ranks = ranks_cited(event)
     why_not = partial(reason_in_words, verdict=verdict, support=event.support)
     judged = [(one, documents.get(one.rank)) for one in verdict.documents]
-    if not may_quote(reply):
-        judged = [(replace(one, excerpt=None), document) for one, document in judged]
     return claimed(reply.checked) | {
         "answer": None if event.abstention else reply.text,
         "status": event.status.value,

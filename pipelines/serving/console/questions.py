@@ -28,7 +28,7 @@ from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, li
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
-from radarstream.pipelines.serving.replies import may_quote
+from radarstream.pipelines.serving.replies import may_quote, without_evidence
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.events import TITLE_CHARACTERS
@@ -77,15 +77,6 @@ def step_of(reply: Reply, user: User) -> StepView:
 def may_read(reply: Reply, user: User) -> bool:
     """Whether a user may read what documents say: operators always."""
     return Role.OPERATE in user.roles or may_quote(reply)
-
-
-def without_evidence(reply: Reply) -> Reply:
-    """The reply without words of documents but titles, as programs get it."""
-    verdict = reply.event.verdict
-    judged = tuple(replace(one, atomic_answer=None, excerpt=None) for one in verdict.documents)
-    event = replace(reply.event, verdict=replace(verdict, documents=judged))
-    documents = tuple(replace(document, text="") for document in reply.documents)
-    return replace(reply, event=event, documents=documents)
 
 
 async def documents_in(

@@ -10,6 +10,7 @@ from radarstream.connectors.state_table.serving.users import add_user
 from radarstream.pipelines.asking.values import Reply
 from radarstream.pipelines.serving.app import create_app
 from radarstream.schemas.orchestration import Audited
+from radarstream.schemas.support import Support
 from radarstream.schemas.users import Role
 from tests.pipelines.serving.console_rig import FakeAsker, asker, client_of, seeded, settings_of
 
@@ -33,7 +34,10 @@ def page_for(tmp_path: Path, role: Role, origin: str) -> str:
         replace(one, atomic_answer="ATOMIC SECRET") for one in source.event.verdict.documents
     )
     event = replace(
-        source.event, answer="ANSWER SECRET", verdict=replace(source.event.verdict, documents=told)
+        source.event,
+        answer="ANSWER SECRET",
+        verdict=replace(source.event.verdict, documents=told),
+        support=Support(2, 1, rival_answer="RIVAL SECRET"),
     )
     documents = tuple(replace(one, text="TEXT SECRET") for one in source.snapshot.documents)
     kind = FakeAsker if origin.endswith("passed") else Masking
@@ -59,7 +63,7 @@ def test_the_page_shows_no_answer_that_the_audit_changed(tmp_path: Path) -> None
 @pytest.mark.parametrize("origin", ["corpus", "corpus, passed", "search"])
 def test_who_may_only_ask_reads_no_document_here_either(tmp_path: Path, origin: str) -> None:
     shown = page_for(tmp_path, Role.ASK, origin.replace(",", ""))
-    assert "TEXT SECRET" not in shown and "ATOMIC SECRET" not in shown
+    assert not any(f"{word} SECRET" in shown for word in ("TEXT", "ATOMIC", "RIVAL"))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_operators_read_the_evidence_and_the_web_is_no_secret(
     tmp_path: Path, role: Role, origin: str
 ) -> None:
     shown = page_for(tmp_path, role, origin)
-    assert "TEXT SECRET" in shown and "ATOMIC SECRET" in shown
+    assert all(f"{word} SECRET" in shown for word in ("TEXT", "ATOMIC", "RIVAL"))
 
 
 LIMA = ("Lima is the capital of Peru.", "Every atlas says that the capital of Peru is Lima.")

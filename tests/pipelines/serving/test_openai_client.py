@@ -15,6 +15,7 @@ from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.replies import facts_of
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.orchestration import Audited
+from radarstream.schemas.support import Support
 from radarstream.schemas.verdict import Abstention
 from tests.serving import (
     OWN,
@@ -68,11 +69,14 @@ def test_quotes_are_for_who_may_read_the_documents(origin: Origin, action: str) 
     reply = reply_to(replace(a_question("Where?"), origin=origin))
     audited = Audited(action, "Paris")
     reply = replace(reply, orchestration=replace(reply.orchestration, audit=audited))
+    event = replace(reply.event, support=Support(1, 1, rival_answer="Lyon"))
+    reply = replace(reply, event=event)
     cited = facts_of(reply)["distrusted"] + facts_of(reply)["citations"]
     quotes = [one["quote"] for one in cited if "quote" in one]
     if origin is Origin.CORPUS or action == "mask":
-        assert quotes == []
+        assert quotes == [] and "rival_answer" not in facts_of(reply)["support"]
         return
+    assert facts_of(reply)["support"]["rival_answer"] == "Lyon"
     assert [quote["match"] for quote in quotes] == ["It is Lyon", "It is Paris"]
     links = [None, "https://atlas.example/page#:~:text=It%20is%20Paris"]
     assert [quote["link"] for quote in quotes] == links
