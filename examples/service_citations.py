@@ -9,8 +9,8 @@ from openai import OpenAI
 
 def ask(question: str, pages: list[str]) -> dict[str, Any]:
     """The facts behind an answer: the field `radarstream` of the reply."""
-    url = os.environ.get("RADARSTREAM_URL", "http://127.0.0.1:8080")
-    client = OpenAI(base_url=f"{url}/v1", api_key=os.environ["RADARSTREAM_TOKEN"])
+    url = os.environ.get("SERVICE_URL", "http://127.0.0.1:8080")
+    client = OpenAI(base_url=f"{url}/v1", api_key=os.environ["SERVICE_TOKEN"])
     reply = client.chat.completions.create(
         model="radarstream",
         messages=[{"role": "user", "content": question}],

@@ -65,7 +65,7 @@ def test_a_folder_answers_with_quotes(tmp_path: Path) -> None:
 
 def test_a_service_says_who_is_cited_and_who_is_not_trusted(service: str) -> None:
     out = ran("service_citations.py", QUESTION, *PAGES,
-              RADARSTREAM_URL=service, RADARSTREAM_TOKEN="asking")  # fmt: skip
+              SERVICE_URL=service, SERVICE_TOKEN="asking")  # fmt: skip
     assert out.splitlines()[0] == "Lima (corroborated)"
     assert "says so: 2 Lima is the capital." in out
     assert "not trusted: 1" in out
@@ -73,7 +73,7 @@ def test_a_service_says_who_is_cited_and_who_is_not_trusted(service: str) -> Non
 
 def test_langchain_keeps_the_citations(service: str) -> None:
     out = ran("langchain_citations.py", QUESTION, *PAGES,
-              RADARSTREAM_URL=service, RADARSTREAM_TOKEN="asking")  # fmt: skip
+              SERVICE_URL=service, SERVICE_TOKEN="asking")  # fmt: skip
     assert out.splitlines() == ["Lima", "[2, 3, 4]"]
 
 
