@@ -92,7 +92,9 @@ class SearchClient:
         except (httpx.HTTPError, httpx.InvalidURL):
             if begun:
                 return SearchFailedError(FailureClass.MALFORMED, f"{title} broke off")
-            return SearchFailedError(FailureClass.UNAVAILABLE, f"{title} is unreachable")
+            return SearchFailedError(
+                FailureClass.UNAVAILABLE, f"{title} is unreachable (search.base_url)"
+            )
         except (ValueError, RecursionError):  # an odd address, or not JSON
             return SearchFailedError(FailureClass.MALFORMED, f"{title} sent no JSON object")
 

@@ -203,7 +203,11 @@ def read_environment() -> dict[str, Any]:
     try:
         return with_typed_options(EnvSettingsSource(EnvironmentSettings)())
     except SettingsError as error:
-        raise ConfigurationError(f"settings: {error}") from None
+        value = getattr(error.__cause__, "doc", None)  # of a JSONDecodeError
+        wrong = ", ".join(name for name in sorted(names) if value and os.environ.get(name) == value)
+        raise ConfigurationError(
+            f'{wrong or error}: a list or table is written as JSON, such as \'["a", "b"]\''
+        ) from None
     except RecursionError:
         raise ConfigurationError(f"a {PREFIX}… variable is nested too deeply") from None
 

@@ -27,10 +27,11 @@ own classes write it by `python -m radarstream.pipelines.settings.reference`.
 
 A setting comes from a flag of the command, else from the environment, else from the TOML file that
 `--config` names, else from the profile, else it has its default. `RADARSTREAM_KAFKA__BOOTSTRAP` is
-`kafka.bootstrap`: the prefix, then two underscores between section and key. A wrong value or an
-unknown key is an error. Where a section has kinds, its key `kind` names one, and the keys of that
-kind follow. Secrets are never settings: a setting `…_variable` names the environment variable that
-holds one. Examples are in `infra/settings`.
+`kafka.bootstrap`: the prefix, then two underscores between section and key. In the environment a
+list or table is JSON: `RADARSTREAM_DOCUMENTS__INNER_NETWORKS='["10.1.0.0/16"]'`. A wrong value or
+an unknown key is an error. Where a section has kinds, its key `kind` names one, and the keys of
+that kind follow. Secrets are never settings: a setting `…_variable` names the environment variable
+that holds one. Examples are in `infra/settings`.
 """
 GROUPS = {
     "Models": ["profile", "generator", "relations", "embedder", "tokens", "cache"],

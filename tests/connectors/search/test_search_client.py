@@ -124,7 +124,7 @@ def test_the_check_of_a_service_is_no_search(server: SearchServer, name: str) ->
     assert server.url in client.check()
     with pytest.raises(ConfigurationError, match=CASES[name].variable):
         client.check()
-    with pytest.raises(SearchFailedError, match="unreachable"):
+    with pytest.raises(SearchFailedError, match=r"unreachable \(search.base_url\)"):
         client.check()
     assert not any(r.get("q") or r.get("query") for r in server.requests)
 

@@ -155,6 +155,10 @@ def test_a_refusal_names_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("RADARSTREAM_KAFKAA__BOOTSTRAP", "b:1")
     with pytest.raises(ConfigurationError, match="did you mean RADARSTREAM_KAFKA__BOOTSTRAP"):
         load_settings(file)
+    monkeypatch.delenv("RADARSTREAM_KAFKAA__BOOTSTRAP")
+    monkeypatch.setenv("RADARSTREAM_DOCUMENTS__INNER_NETWORKS", "10.0.0.0/8")
+    with pytest.raises(ConfigurationError, match="^RADARSTREAM_DOCUMENTS__INNER_NETWORKS: .* JSON"):
+        load_settings()
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
