@@ -83,5 +83,6 @@ UNREADABLE = {
     "PDF bomb": (pdf("Lima", filler=100 * 2**20), ".pdf", "bomb"),
     "zip bomb": (docx("Lima", filler=70 * 2**20), ".docx", "bomb"),
     "empty": (b" \n", ".txt", "no_text"),
+    "empty PDF": (b"\n", ".pdf", "no_text"),
     "empty page": (b"<html><body></body></html>", ".html", "no_text"),
 }

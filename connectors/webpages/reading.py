@@ -50,6 +50,8 @@ def text_of(raw: Raw, sandbox: Sandbox) -> str:
     Raises PageError: no_text, media_type and those of `Sandbox.text`; ConfigurationError where the
     extractor is not installed.
     """
+    if not raw.data or raw.data.isspace():
+        raise PageError("no_text")
     kind = kind_of(raw)
     if kind is Kind.TEXT:
         text = plain_text(raw)

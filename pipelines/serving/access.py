@@ -177,10 +177,13 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 async def files_of(request: Request) -> list[UploadFile]:
-    """The files of a form that are not empty. Raises ServiceError 400."""
+    """The files of a form, also empty ones; a field without a file has no name. Raises ServiceError
+    400.
+    """
     if not request.headers.get("Content-Type", "").startswith(WITH_FILES):
         return []
-    return [file for _, file in await _parts_of(request) if not isinstance(file, str) and file.size]
+    parts = await _parts_of(request)
+    return [file for _, file in parts if not isinstance(file, str) and file.filename]
 
 
 async def _parts_of(request: Request) -> list[tuple[str, str | UploadFile]]:

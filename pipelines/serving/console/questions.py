@@ -92,7 +92,9 @@ async def documents_in(
     addresses = form.get("addresses", "").split() if fetch else []
     given += [Given(url=address) for address in addresses]
     return [
-        replace(one, name=f"document {number}") if isinstance(one, Given) else one
+        replace(one, name=f"document {number}{f' ({one.title})' * bool(one.title)}")
+        if isinstance(one, Given)
+        else one
         for number, one in enumerate(given, 1)
     ]
 

@@ -123,7 +123,8 @@ def test_the_console_takes_text_files_and_addresses(client: httpx.Client) -> Non
     assert "too few independent sites" in shown([("minutes.pdf", PDF)])
     assert "Lima" in shown([("minutes.pdf", PDF)], withstand="0").partition("<h2>Words")[0]
     refused = shown([("a.txt", TRUE[0].encode()), ("picture.png", PNG)])
-    assert f"Document 2: {WHY['media_type']}" in refused
+    assert f"Document 2 (picture.png): {WHY['media_type']}" in refused
+    assert f"Document 1 (a.pdf): {WHY['no_text']}" in shown([("a.pdf", b"")])  # not the corpus
     assert f"Document 1: {WHY['address'].partition(',')[0]}" in shown(
         [], addresses="http://10.0.0.7/"
     )
