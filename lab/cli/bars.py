@@ -68,7 +68,7 @@ def parse_bars(text: str) -> tuple[Bar, ...]:
     >>> parse_bars("accuracy=0.6")
     (Bar(metric='accuracy', share=0.6),)
     """
-    return tuple(parse_bar(part.strip()) for part in text.split(",") if part.strip())
+    return tuple(parse_bar(part.strip()) for part in text.split(","))
 
 
 def parse_bar(text: str) -> Bar:
@@ -89,17 +89,19 @@ def parse_bar(text: str) -> Bar:
 
 def outcomes_of(bars: Sequence[Bar], results: Results) -> Iterator[Outcome]:
     """What the reference of a study reached under each condition; attacks succeed under attack
-    alone.
+    alone. Raises ConfigurationError for a bar that nothing was measured for.
     """
     for bar in bars:
         column = METRICS[bar.metric][0]
-        for cell in results.alone:
-            if cell.contender != results.reference:
-                continue
-            if column not in cell.rates:
-                raise ConfigurationError(f"--fail-under: this study measures no {bar.metric}")
-            if column == "fooled" and cell.condition == BENIGN:
-                continue
+        cells = [
+            cell
+            for cell in results.alone
+            if cell.contender == results.reference
+            and not (column == "fooled" and cell.condition == BENIGN)
+        ]
+        if not cells or any(column not in cell.rates for cell in cells):
+            raise ConfigurationError(f"--fail-under: this study measures no {bar.metric}")
+        for cell in cells:
             rate = cell.rates[column]
             yield Outcome(bar, cell.condition, rate.value, rate.trials)
 

@@ -59,13 +59,13 @@ class StudyOptions(DryModelOptions):
     ] = True
     table: TableFile = None
     fail_under: Annotated[
-        str,
+        str | None,
         Option(
             help="Bars for the --reference under each condition, such as "
             "accuracy=0.6,attack_success=0.1; attack_success and abstention are the most that may "
             "be. Exit code 1 if one is missed."
         ),
-    ] = ""
+    ] = None
     junit: Annotated[
         Path | None, Option(help="Write how the bars were met as JUnit XML to this file.")
     ] = None
@@ -81,7 +81,7 @@ class StudyOptions(DryModelOptions):
     @property
     def bars(self) -> tuple[Bar, ...]:
         """The bars that are given. Raises ConfigurationError."""
-        return parse_bars(self.fail_under)
+        return () if self.fail_under is None else parse_bars(self.fail_under)
 
     def data(self, settings: Settings) -> Dataset:
         """The data set. Raises ConfigurationError where none is named."""

@@ -98,12 +98,16 @@ def test_bars_end_a_pipeline_and_junit_tells_which(cups: Path) -> None:
     assert all(one in said for one in missed)
     bad = ElementTree.parse("bad.xml").getroot()
     assert bad.get("failures") == str(len(missed)) == str(len(bad.findall("testcase/failure")))
+    calm = ["--dataset", cups, "--dry-run", "--attacks", "", "--defenses", "vanilla"]
+    code, said = refused(*calm, "--out", "calm", "--fail-under", "attack_success=0")
+    assert (code, "this study measures no attack_success" in said) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--fail-under", "speed=1"], "no metric 'speed'; there are accuracy"),
+        (["--fail-under", ""], "no metric ''"),  # of a variable that is not set
         (["--fail-under", "accuracy=60"], "a share in [0, 1]"),
         (["--fail-under", "accuracy=nan"], "a share in [0, 1]"),
         (["--junit", "x.xml"], "--junit needs --fail-under"),
