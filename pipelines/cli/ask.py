@@ -23,6 +23,7 @@ from radarstream.pipelines.settings import Settings
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import MOST_LYING, Document
 from radarstream.schemas.support import TOLD_APART
+from radarstream.schemas.verdict import Abstention
 
 STDIN: Final = "-"
 QUOTED: Final = 200  # characters of a quote
@@ -136,6 +137,8 @@ def ask(
     print_quotes(reply)
     if asked.origin is Origin.CORPUS and not reply.documents:
         note("the corpus has nothing on this; `radarstream corpus add FILE.jsonl` adds texts to it")
+    if len(asked.documents) == 1 and reply.event.abstention is Abstention.THIN_EVIDENCE:
+        note("one document confirms nothing; `--withstand 0` takes what it says")
     say(f"modules that acted: {words.acted(reply.orchestration.hooks)}")
     if explain:
         say(TOLD_APART, wrap=True)

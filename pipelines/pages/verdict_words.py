@@ -230,7 +230,10 @@ def reason_in_words(
         return _why_cut(document, verdict, support or Support())
     if document.reason is Reason.SUPPORTED:
         friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
-        return f"agrees with {friends}" if friends else "its support outweighs the conflict"
+        if friends:
+            return f"agrees with {friends}"
+        unopposed = document.reject_evidence == 0
+        return "nothing contradicts it" if unopposed else "its support outweighs the conflict"
     return REASONS[document.reason]
 
 

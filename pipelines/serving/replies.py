@@ -30,7 +30,7 @@ _CHECKED: Final = TypeAdapter(CheckedClaim)
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,100}")
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
-    AnswerStatus.DISPUTED: "Disputed: not many more sites say so than say another answer.",
+    AnswerStatus.DISPUTED: "Disputed: nearly as many sites say another answer.",
     AnswerStatus.REMEMBERED: "Too few sites say so now; it is the previous answer.",
 }
 

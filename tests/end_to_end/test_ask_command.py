@@ -74,7 +74,12 @@ def test_standard_input_is_a_document_or_the_question() -> None:
     asked = run(
         "ask", "-", "--document", TRUE[0], "--config", "r.toml", answer=CAPITAL, exit_code=0
     )
-    assert "1 independent site says so" in " ".join(asked.stdout.split())
+    said = " ".join(asked.stdout.split())
+    assert "1 independent site says so" in said and "nothing contradicts it" in said
+    assert (
+        "`--withstand 0`" in asked.stderr
+        and "`--withstand 0`" not in run(*given, answer=TRUE[0]).stderr
+    )
 
 
 def test_a_corpus_is_asked() -> None:
