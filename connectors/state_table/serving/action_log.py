@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, insert, or_, select
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import ACTION_LOG
@@ -52,12 +52,13 @@ def log_action(
 
 
 def read_actions(
-    engine: Engine, *, before: int | None = None, user: str | None = None, limit: int = 100
+    engine: Engine, *, search: str = "", user: str | None = None, limit: int = 100
 ) -> list[LoggedAction]:
-    """Return the newest rows, or those before a number, or those of a user; the newest first."""
+    """Return the newest rows, of all users or one, or those with some characters; newest first."""
     statement = select(*ACTION_LOG.columns).order_by(_A.seq.desc()).limit(limit)
-    if before is not None:
-        statement = statement.where(_A.seq < before)
+    if search:
+        texts = (_A.user_name, _A.action, _A.target, _A.detail)
+        statement = statement.where(or_(*(t.icontains(search, autoescape=True) for t in texts)))
     if user is not None:
         statement = statement.where(_A.user_name == user)
     return [LoggedAction(*row) for row in db.fetch(engine, statement)]

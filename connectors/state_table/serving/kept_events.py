@@ -67,9 +67,10 @@ def keep_event(connection: Connection, event: AnswerEvent, *, steps: int) -> Non
 
 
 def latest_events(
-    engine: Engine, *, search: str = "", limit: int = 50, offset: int = 0
+    engine: Engine, *, search: str = "", sort: str = "", limit: int = 50, offset: int = 0
 ) -> EventList:
-    """Return the latest event of every query, those observed last first.
+    """Return the latest event of every query, those observed last first, or by `sort`: question,
+    changed or answered, with "-" before it the greatest first.
 
     With `search`, only queries whose question or latest answer has these characters, whatever
     their case.
@@ -79,10 +80,13 @@ def latest_events(
     if search:
         latest &= _K.words.contains(searchable(search), autoescape=True)
     changed_ms = _changed_ms().label("changed_ms")
+    sorts = {"question": _K.words, "changed": changed_ms, "answered": _K.observed_ms}
+    by = sorts.get(sort.removeprefix("-"))
+    order = () if by is None else (sa.desc(by) if sort.startswith("-") else sa.asc(by),)
     rows = (
         sa.select(_DATA, changed_ms)
         .where(latest)
-        .order_by(_K.observed_ms.desc(), _K.query_id)
+        .order_by(*order, _K.observed_ms.desc(), _K.query_id)
         .limit(limit)
         .offset(offset)
     )

@@ -1,4 +1,29 @@
 "use strict";
+// Shortcuts, as the dialog that "?" opens lists them ("/" is of every page).
+(() => {
+  const list = document.getElementById("shortcuts");
+  if (!list) return;
+  document.getElementById("show-shortcuts").addEventListener("click", () => list.showModal());
+  const step = (by) => {
+    const links = [...document.querySelectorAll("main tbody tr")]
+      .map((row) => row.querySelector("a[href]")).filter(Boolean);
+    const here = links.findIndex((a) => a.closest("tr").contains(document.activeElement));
+    const next = here < 0 ? (by > 0 ? 0 : links.length - 1) : here + by;
+    links[next]?.focus();
+  };
+  const turn = (rel) => document.querySelector(`.pages a[rel=${rel}]`)?.click();
+  const keys = { "?": () => list.showModal(), j: () => step(1), k: () => step(-1),
+    n: () => turn("next"), p: () => turn("prev") };
+  document.querySelectorAll(".menu a").forEach((a, at) => { keys[at + 1] = () => a.click(); });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input:not([type=checkbox]), select, textarea");
+    if (typing || list.open || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!Object.hasOwn(keys, event.key)) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+})();
+
 // Live pages: what changes is fetched again and patched in place, so that focus, folds and scroll
 // stay. Without this script every page works by links and forms alone.
 (() => {

@@ -13,7 +13,7 @@
   for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
   window.addEventListener("hashchange", reveal);
   document.addEventListener("keydown", (event) => {
-    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName) || document.querySelector("dialog[open]");
     const field = document.querySelector("input[type=search]");
     if (event.key === "/" && field && !typing && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
@@ -17,7 +18,7 @@ from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import minute, shorten
 from radarstream.pipelines.pages.steps import StepView, build_step
 from radarstream.pipelines.serving.access import Reader
-from radarstream.pipelines.serving.console.showing import Paging, page_number, show
+from radarstream.pipelines.serving.console.showing import Columns, Listing, Paging, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.people import Role
 from radarstream.schemas.errors import NotFoundError
@@ -26,7 +27,13 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import milliseconds
 
-LONGEST_SEARCH: Final = 200
+WATCHED: Final[Columns] = {  # sorted and searched by the database
+    "question": attrgetter("event.question"),
+    "answer": None,
+    "rests on": None,
+    "changed": attrgetter("changed_at"),
+    "answered": attrgetter("event.observed_at"),
+}
 STEPS: Final = 60  # of a timeline
 TONES: Final = {
     AnswerStatus.CORROBORATED: "good",
@@ -42,11 +49,12 @@ def router(context: Context) -> APIRouter:
     routes, engine = APIRouter(include_in_schema=False), context.engine
 
     @routes.get("/")
-    def watchlist(request: Request, user: Reader, q: str = "", page: str = "1") -> HTMLResponse:
+    def watchlist(request: Request, user: Reader) -> HTMLResponse:
         """The list of queries with their answers."""
-        search, paging = q[:LONGEST_SEARCH], Paging(page_number(page), 0)
+        listing = Listing.of(request, WATCHED)
+        search, paging = listing.search, Paging(listing.number, 0)
         found = kept_events.latest_events(
-            engine, search=search, limit=paging.size, offset=paging.offset
+            engine, search=search, sort=listing.sort, limit=paging.size, offset=paging.offset
         )
         paging = replace(paging, total=found.total)
         unanswered = 0 if search else count_unanswered(engine)
@@ -58,9 +66,9 @@ def router(context: Context) -> APIRouter:
             sentence=watch_sentence(paging, search, unanswered),
             words=("Support", "Status", "Changed", "Standing"),
             live=True,
-            search=search,
+            listing=listing,
             paging=paging,
-            lines=found.latest,
+            rows=found.latest,
             grounds_of=grounds_of,
             said=answer_in_words,
             moment=moment,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
@@ -50,12 +51,11 @@ def router(context: Context) -> APIRouter:
     engine, settings = context.engine, context.settings
 
     @routes.get(f"{showing.BELOW}inbox")
-    def inbox(request: Request, user: Operator, state: str = "", page: str = "1") -> HTMLResponse:
+    def inbox(request: Request, user: Operator, state: str = "") -> HTMLResponse:
         wanted = ComplaintState(state) if state in tuple(ComplaintState) else None
         rows = store.list_incidents(engine, MOST, wanted)
-        paging = showing.Paging(showing.page_number(page), len(rows))
-        some = rows[paging.offset : paging.last]
-        questions = questions_of(engine, some)
+        questions = questions_of(engine, rows)
+        listing = showing.Listing.of(request, INBOX, ("complaints",), ("state",))
         return showing.show(
             request,
             "inbox.html.j2",
@@ -65,9 +65,10 @@ def router(context: Context) -> APIRouter:
             words=("Incident", "Approve", "Dismiss", "The model erred"),
             notes=[] if settings.attribution.enabled else [OFF],
             live=True,
-            rows=[row | {"question": asked} for row, asked in zip(some, questions, strict=True)],
+            **listing.page(
+                [row | {"question": asked} for row, asked in zip(rows, questions, strict=True)]
+            ),
             standing_of=wrong_answers.standing_of,
-            paging=paging,
             state=wanted or "",
             states=STATES,
         )
@@ -99,11 +100,8 @@ def router(context: Context) -> APIRouter:
         )
 
     @routes.get(f"{showing.BELOW}quarantine")
-    def in_quarantine(
-        request: Request, user: Operator, query: str = "", page: str = "1"
-    ) -> HTMLResponse:
+    def in_quarantine(request: Request, user: Operator, query: str = "") -> HTMLResponse:
         rows = quarantine.list_quarantine(engine, query or None, limit=MOST)
-        paging = showing.Paging(showing.page_number(page), len(rows))
         count = quarantine.count_active(engine)
         said = f"{count} {'text is' if count == 1 else 'texts are'} left out of snapshots."
         return showing.show(
@@ -115,14 +113,26 @@ def router(context: Context) -> APIRouter:
             words=("Quarantine", "Release"),
             live=True,
             query=query,
-            rows=rows[paging.offset : paging.last],
-            paging=paging,
+            **showing.Listing.of(request, TEXTS, (), ("query",)).page(rows),
             text_state=wrong_answers.text_state,
         )
 
     return routes
 
 
+INBOX: Final[showing.Columns] = {
+    "question": lambda row: f"{row['question']} {row['query_id']}",
+    "answer": itemgetter("answer"),
+    "complaints": itemgetter("complaints"),
+    "newest": itemgetter("received_ms"),
+    "stands": lambda row: wrong_answers.standing_of(row)[0],
+}
+TEXTS: Final[showing.Columns] = {
+    "text": lambda row: f"{row['title']} {row['url']} {row['excerpt']}",
+    "query": itemgetter("query_id"),
+    "state": lambda row: wrong_answers.text_state(row)[0],
+    "since": itemgetter("updated_ms"),
+}
 OFF: Final = "Attribution is off in these settings: [attribution] enabled = true switches it on."
 
 

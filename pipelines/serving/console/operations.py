@@ -1,6 +1,7 @@
 """Health, the action log, and the dead letters of the topic."""
 
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from fastapi import APIRouter, Request
@@ -19,14 +20,36 @@ from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Letter
 from radarstream.pipelines.pages.safe_text import minute
 from radarstream.pipelines.serving.access import Operator
-from radarstream.pipelines.serving.console.showing import BELOW, Paging, page_number, show
+from radarstream.pipelines.serving.console.showing import BELOW, Columns, Listing, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.operations import answers
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.incidents import ComplaintState
 from radarstream.schemas.times import milliseconds
 
-ROWS: Final = 100
+ROWS: Final = 1_000
+REST: Final = f"The newest {ROWS:,} are listed; the search looks at all."
+ACTIONS: Final[Columns] = {
+    "action": attrgetter("action"),
+    "user": attrgetter("user"),
+    "on": attrgetter("target"),
+    "what followed": attrgetter("detail"),
+    "when (UTC)": attrgetter("at_ms"),
+}
+USERS: Final[Columns] = {
+    "user": attrgetter("name"),
+    "roles": attrgetter("roles"),
+    "trust": attrgetter("trust"),
+    "epsilon spent": lambda one: sum(epsilon for _, epsilon in one.spent),
+}
+LETTERS: Final[Columns] = {
+    "reason": lambda row: f"{row[0]['reason'].replace('_', ' ')} {row[0]['id']}",
+    "detail": lambda row: f"{row[0]['detail']} {row[0]['source']}",
+    "at fault": lambda row: row[0]["disposition"],
+    "attempts": lambda row: row[0]["attempts"],
+    "written": itemgetter(1),
+    "replayed": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +124,18 @@ def router(context: Context) -> APIRouter:
             words=("Trust", "Epsilon budget"),
             live=True,
             checks=checks,
-            spenders=spenders(engine),
+            **Listing.of(request, USERS, ("trust",)).page(spenders(engine)),
             budget=settings.orchestration.epsilon_budget,
         )
 
     @routes.get(f"{BELOW}actions")
-    def actions(request: Request, user: Operator, before: str = "") -> HTMLResponse:
-        last = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
-        rows = read_actions(engine, before=last, limit=ROWS + 1)
-        more = rows[ROWS - 1].seq if len(rows) > ROWS else None
+    def actions(request: Request, user: Operator) -> HTMLResponse:
+        listing = Listing.of(request, ACTIONS)
+        rows = read_actions(engine, search=listing.search, limit=ROWS)
         said = "Who did what, newest first." if rows else "Nobody has done anything yet."
         return show(request, "actions.html.j2", user, title="Action log", sentence=said,
-                    words=("Action log",), live=True, rows=rows[:ROWS], more=more)  # fmt: skip
+                    words=("Action log",), live=True, notes=[REST] if len(rows) == ROWS else [],
+                    **listing.page(rows))  # fmt: skip
 
     return routes
 
@@ -154,15 +177,14 @@ def letter_pages(context: Context) -> APIRouter:
     routes, settings = APIRouter(include_in_schema=False), context.settings
 
     @routes.get(f"{BELOW}dead-letters")
-    def letters(request: Request, user: Operator, page: str = "1") -> HTMLResponse:
+    def letters(request: Request, user: Operator) -> HTMLResponse:
         sentence, box = UNREACHABLE, Mailbox(())
         try:
             box = mailbox(settings.kafka)
             sentence = letters_sentence(box)
         except (BrokerError, ConfigurationError):
             pass  # the sentence says so; the error may name hosts
-        paging = Paging(page_number(page), len(box.letters))
-        newest = box.letters[::-1][paging.offset : paging.last]
+        newest = [(letter.plain(), written(letter)) for letter in box.letters[::-1]]
         return show(
             request,
             "dead_letters.html.j2",
@@ -171,8 +193,7 @@ def letter_pages(context: Context) -> APIRouter:
             sentence=sentence,
             words=("Dead letter", "Outage", "Replay"),
             notes=box.problems[:5],
-            rows=[(letter.plain(), written(letter)) for letter in newest],
-            paging=paging,
+            **Listing.of(request, LETTERS, ("attempts",)).page(newest),
             replayed=box.replayed,
         )
 

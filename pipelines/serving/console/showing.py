@@ -1,7 +1,7 @@
 """How every page of the console is sent: its frame, its menu, its files, its errors."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from radarstream.connectors.state_table.serving.kept_events import searchable
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.serving.access import COOKIE
 from radarstream.pipelines.serving.errors import ServiceError
@@ -22,6 +23,7 @@ from radarstream.schemas.support import TOLD_APART
 
 HOME: Final = "/"
 BELOW: Final = "/console/"
+LONGEST_SEARCH: Final = 200
 SIGN_IN: Final = "/console/sign-in"
 FILES: Final = {
     "page.css": "text/css",
@@ -128,6 +130,67 @@ class Paging:
     def last(self) -> int:
         """Number of the last entry."""
         return min(self.total, self.offset + self.size)
+
+
+Columns = Mapping[str, Callable[[Any], Any] | None]  # of a list, by heading
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """How a list is asked for: `columns` give what is searched and sorted of a row, None for what
+    is not; `sort` is a column, with "-" before it the greatest first; `kept` are other parameters.
+    """
+
+    path: str
+    columns: Columns
+    numbers: frozenset[str]
+    search: str
+    sort: str
+    number: int
+    kept: Mapping[str, str]
+
+    @staticmethod
+    def of(
+        request: Request,
+        columns: Columns,
+        numbers: Sequence[str] = (),
+        kept: Sequence[str] = (),
+    ) -> "Listing":
+        """What a request asks for; nonsense is left out."""
+        asked = request.query_params
+        sort = asked.get("sort", "")
+        known = columns.get(sort.removeprefix("-")) is not None
+        others = {name: asked[name] for name in kept if asked.get(name)}
+        search = asked.get("q", "")[:LONGEST_SEARCH].strip()
+        return Listing(request.url.path, columns, frozenset(numbers), search, sort if known else "",
+                       page_number(asked.get("page", "")), others)  # fmt: skip
+
+    def page(self, rows: Sequence[Any]) -> dict[str, Any]:
+        """The rows of the page that was asked for, searched and sorted, for a template."""
+        keys = [key for key in self.columns.values() if key is not None]
+        wanted = searchable(self.search)
+
+        def matches(row: Any) -> bool:
+            values = (key(row) for key in keys)
+            return any(wanted in searchable(value) for value in values if isinstance(value, str))
+
+        found = [row for row in rows if not wanted or matches(row)]
+        if key := self.columns.get(self.sort.removeprefix("-")):
+            known = [(key(row), row) for row in found]
+            least = sorted(
+                (one for one in known if one[0] is not None),
+                key=lambda one: one[0].casefold() if isinstance(one[0], str) else one[0],
+                reverse=self.sort.startswith("-"),
+            )
+            found = [row for _, row in (*least, *(one for one in known if one[0] is None))]
+        paging = Paging(self.number, len(found))
+        return {
+            "rows": found[paging.offset : paging.last], "paging": paging, "listing": self
+        }  # fmt: skip
+
+    def link(self, **changed: object) -> str:
+        """The address of this list with other parameters."""
+        return link(self.path, "", **({**self.kept, "q": self.search, "sort": self.sort} | changed))
 
 
 def page_number(text: str) -> int:

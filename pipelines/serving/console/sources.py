@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from fastapi import APIRouter, Request
@@ -20,14 +21,32 @@ from radarstream.connectors.state_table.sources import (
 from radarstream.pipelines.job.sources import consequence, described, source_named
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console import acting
-from radarstream.pipelines.serving.console.showing import BELOW, link, show, understood
+from radarstream.pipelines.serving.console.showing import (
+    BELOW,
+    Columns,
+    Listing,
+    link,
+    show,
+    understood,
+)
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.wording import counted_noun
 
 WORDS: Final = ("Block", "Pardon", "Clear")
-MOST: Final = 200  # sources that are listed
 ACTIONS: Final = {None: ("block", "pardon"), SourceVerdict.BLOCKED: ("clear", "pardon"),
                   SourceVerdict.PARDONED: ("clear", "block")}  # fmt: skip
+SOURCES: Final[Columns] = {
+    "source": lambda row: f"{row['domain']} {row['verdict'] or ''} {row['note'] or ''}",
+    "wrong answers": itemgetter("wrong_answers"),
+    "last": itemgetter("last"),
+    "about": lambda row: ", ".join(row["claims"]),
+}
+BLAME: Final[Columns] = {
+    "wrong answer": attrgetter("answer"),
+    "query": attrgetter("query_id"),
+    "day": attrgetter("observed_ms"),
+    "address": attrgetter("url"),
+}
 EFFECTS: Final = {
     SourceVerdict.BLOCKED: "Its documents are left out of every snapshot from now on.",
     SourceVerdict.PARDONED: "Its documents are kept, although a name above it may be blocked.",
@@ -52,7 +71,6 @@ def router(context: Context) -> APIRouter:
     def listed(request: Request, user: Operator) -> HTMLResponse:
         with context.engine.connect() as connection:
             found = list_sources(connection)
-        rest = f"The first {MOST} are shown; the field finds any other."
         return show(
             request,
             "sources.html.j2",
@@ -60,9 +78,8 @@ def router(context: Context) -> APIRouter:
             title="Sources",
             sentence=sources_sentence(found),
             words=WORDS,
-            notes=[rest] if len(found) > MOST else [],
             live=True,
-            rows=[described(source) for source in found[:MOST]],
+            **Listing.of(request, SOURCES, ("wrong answers",)).page([described(s) for s in found]),
             actions=ACTIONS,
         )
 
@@ -83,6 +100,7 @@ def router(context: Context) -> APIRouter:
             live=True,
             source=source,
             actions=ACTIONS[source.verdict],
+            **Listing.of(request, BLAME, (), ("domain",)).page(source.blame),
         )
 
     return routes

@@ -203,6 +203,40 @@ def test_a_source_nobody_knows_can_be_blocked_but_not_cleared(app, client):
     assert log_of(app) == [("ada", "block", "new.example")]
 
 
+def test_a_site_is_blocked_from_the_page_of_sources(app, client):
+    page = client.get("/console/sources").text
+    assert 'action="/console/act/block"' in page and 'name="domain"' in page
+    for typed, words in (("co.uk", "others register their names"), ("a b", "names no domain")):
+        refused = client.get("/console/act/block", params={"domain": typed})
+        assert refused.status_code == 400 and words in text_of(refused)
+    assert confirm(client, "block", {"domain": "https://unknown.example/x"}).status_code == 303
+    assert "unknown.example" in client.get("/console/sources?q=UNKNOWN").text
+
+
+@pytest.mark.parametrize(
+    ("path", "rows", "search", "column"),
+    [("/", "row", "Quillstack", "question"), ("/console/inbox", "incident", "cup", "question"),
+     ("/console/quarantine", "text", "fact-hub", "since"),
+     ("/console/sources", "source", "fact-hub", "wrong answers"),
+     ("/console/health", "user", "cleo", "user"), ("/console/actions", "action", "new.", "on")]
+)  # fmt: skip
+def test_every_list_searches_and_sorts(client, path, rows, search, column):
+    for site in ("new.example", "other.example"):
+        confirm(client, "block", {"domain": site})
+
+    def listed(**asked) -> list[str]:
+        page = client.get(path, params=asked).text
+        found = re.findall(rf'<tr id="{rows}-[^"]*">(.*?)</tr>', page, re.DOTALL)
+        return [re.sub(r"\s+", " ", row) for row in found]
+
+    everything = listed()
+    assert 0 < len(listed(q=search)) < len(everything)
+    assert listed(q="no such words") == []
+    up, down = listed(sort=column), listed(sort=f"-{column}")
+    assert sorted(up) == sorted(down) == sorted(everything) and up != down
+    assert listed(sort="nonsense") == everything
+
+
 def test_two_verdicts_at_once_do_not_overwrite_each_other(app, client):
     form = fields(client.get("/console/act/pardon?domain=fact-hub.example").text)
     confirm(client, "block", {"domain": "fact-hub.example"})

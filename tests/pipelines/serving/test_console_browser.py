@@ -192,6 +192,25 @@ def test_search_and_keyboard(browser, app, service):
     until(browser, lambda: "/console/answer" in browser.current_url)
 
 
+def test_shortcuts_are_listed_and_lead_there(browser, app, service):
+    visit(browser, app, service, "/console/inbox?sort=-complaints")
+    body = browser.find_element(By.TAG_NAME, "body")
+    body.send_keys("?")
+    listed = browser.find_element(By.ID, "shortcuts")
+    assert listed.is_displayed()
+    assert "next and previous row" in listed.text
+    body.send_keys(Keys.ESCAPE)
+    until(browser, lambda: not listed.is_displayed())
+    body.send_keys("jj")
+    rows = browser.find_elements(By.CSS_SELECTOR, "tbody tr")
+    assert browser.switch_to.active_element == rows[1].find_element(By.TAG_NAME, "a")
+    browser.find_element(By.NAME, "q").send_keys("4")
+    assert "/console/inbox" in browser.current_url
+    browser.switch_to.active_element.send_keys(Keys.TAB, Keys.TAB)
+    browser.switch_to.active_element.send_keys("6")
+    until(browser, lambda: "/console/sources" in browser.current_url)
+
+
 def test_a_question_by_keyboard(browser, app, service):
     visit(browser, app, service, "/console/ask")
     browser.find_element(By.ID, "question").send_keys("Who is the mayor?", Keys.TAB, Keys.TAB,
