@@ -168,6 +168,8 @@ def _given(name: str, settings: Settings) -> Sequence[Document | Given]:
         return [Given(data, name="standard input")]
     if name.lower().startswith(("http://", "https://")):
         return [Given(url=name)]
+    if not name.strip():  # of a variable that is not set: no folder is meant
+        raise BadParameter("the name of a file is empty")
     return in_path(Path(name), settings.limits, lambda passed_over: note(passed_over, 200))
 
 

@@ -171,6 +171,7 @@ def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ((CAPITAL, "--source", Origin.SEARCH), "SERPAPI_KEY"),
         ((CAPITAL, "--source", "documents"), "give documents"),
         ((CAPITAL, "--document", ""), "--document is empty"),
+        ((CAPITAL, ""), "the name of a file is empty"),
         ((CAPITAL, "empty.jsonl"), "give documents"),
         ((CAPITAL, *["--document", LIE] * 201), "the limit is 200 (limits.documents)"),
         (("-", "-"), "cannot be both"),
