@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select, update
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import INCIDENTS, QUARANTINE
@@ -53,10 +53,11 @@ def choose(connection: Connection, incident: str, text_keys: Collection[str] | N
 
     Whether the others are held, `switch` decides.
     """
-    released = literal(False) if text_keys is None else _Q.text_key.not_in(text_keys)
-    of_incident = update(QUARANTINE).where(_Q.incident == incident)
-    values = {"released": released, "active": _Q.active & ~released}
-    connection.execute(of_incident.values(values))
+    values: dict[str, Any] = {"released": False}
+    if text_keys is not None:
+        chosen = _Q.text_key.in_(text_keys)
+        values = {"released": ~chosen, "active": _Q.active & chosen}
+    connection.execute(update(QUARANTINE).where(_Q.incident == incident).values(values))
 
 
 def release(connection: Connection, query_id: str, text_keys: Sequence[str], now_ms: int) -> int:

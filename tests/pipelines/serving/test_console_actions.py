@@ -211,6 +211,8 @@ def test_a_site_is_blocked_from_the_page_of_sources(app, client):
         assert refused.status_code == 400 and words in text_of(refused)
     assert confirm(client, "block", {"domain": "https://unknown.example/x"}).status_code == 303
     assert "unknown.example" in client.get("/console/sources?q=UNKNOWN").text
+    everything = 'href="/console/source?domain=unknown.example">all</a>'
+    assert everything in client.get("/console/source?domain=unknown.example&sort=day").text
 
 
 @pytest.mark.parametrize(
