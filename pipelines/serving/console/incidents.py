@@ -194,6 +194,7 @@ class Decide:
         incident = store.look(target.engine, row["incident"])
         title, button = TITLES[self.decision]
         about = (
+            ("question", one_line(questions_of(target.engine, [row])[0], SHOWN)),
             ("wrong answer", one_line(row["answer"], SHOWN)),
             ("query", f"{row['query_id']}, step {row['step']}"),
             ("complaints", str(row["complaints"])),
