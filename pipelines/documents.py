@@ -183,9 +183,9 @@ class DocumentReader(Closing):
 
         if isinstance(raw, BaseException):
             raise raw if isinstance(raw, PageError) else PageError("network")
-        if monotonic() > until:
+        if (left := until - monotonic()) <= 0.0:
             raise PageError(LATE)
-        whole = text_of(raw, self._sandbox)
+        whole = text_of(raw, self._sandbox, left)
         if len(whole.encode()) > self._most_text:
             raise PageError("text_size")
         text, pages = paged(whole)

@@ -44,8 +44,9 @@ async def fetch_all(
         return await asyncio.gather(*(one(url) for url in urls), return_exceptions=True)
 
 
-def text_of(raw: Raw, sandbox: Sandbox) -> str:
-    """Return the text of bytes, a form feed after each page where there are pages.
+def text_of(raw: Raw, sandbox: Sandbox, seconds: float = inf) -> str:
+    """Return the text of bytes, a form feed after each page where there are pages, within `seconds`
+    after its process has started.
 
     Raises PageError: no_text, media_type and those of `Sandbox.text`; ConfigurationError where the
     extractor is not installed.
@@ -57,7 +58,7 @@ def text_of(raw: Raw, sandbox: Sandbox) -> str:
         text = plain_text(raw)
     else:
         insist_on(LIBRARIES[kind])
-        text = sandbox.text(kind, raw)
+        text = sandbox.text(kind, raw, seconds)
     if not text.strip():
         raise PageError("no_text")
     return text

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Event, Timer
@@ -39,20 +40,20 @@ class Sandbox(Closing):
         self._connection: Connection | None = None
         self._served = 0
 
-    def text(self, kind: Kind, raw: Raw) -> str:
+    def text(self, kind: Kind, raw: Raw, seconds: float = inf) -> str:
         """Return the text of bytes of a kind, a form feed after each page of a PDF; "" for HTML
-        without any.
+        without any. It takes no longer than `seconds` by the clock, or what the options allow.
 
         Raises PageError: encrypted, scanned, bomb, damaged, media_type, parse_time, parse_memory,
         parse_crash.
         """
         parts = (kind.encode(), raw.charset.encode(errors="replace"), raw.data)
         try:
-            reply = self._exchange(parts)
+            reply = self._exchange(parts, seconds)
         except PageError as error:
             if str(error) != CRASH:
                 raise
-            reply = self._exchange(parts)  # somebody else may have killed it
+            reply = self._exchange(parts, seconds)  # somebody else may have killed it
         if reply[:1] == TEXT:
             return reply[1:].decode(errors="replace")
         raise PageError(reply[1:].decode(errors="replace"))
@@ -67,11 +68,11 @@ class Sandbox(Closing):
             process.kill()
             process.wait()
 
-    def _exchange(self, parts: Sequence[bytes]) -> bytes:
-        late = Event()
+    def _exchange(self, parts: Sequence[bytes], seconds: float) -> bytes:
+        late, allowed = Event(), CLOCK_FACTOR * self._options.parse_seconds
         try:
             process, connection = self._running()
-            with _ended_after(CLOCK_FACTOR * self._options.parse_seconds, process, late):
+            with _ended_after(min(allowed, seconds), process, late):
                 for part in parts:
                     connection.send_bytes(part)
                 reply = connection.recv_bytes(self._options.text_bytes + 1)

@@ -63,6 +63,10 @@ def test_nothing_is_begun_after_its_time(settings: Settings) -> None:
     with DocumentReader(settings) as reader, pytest.raises(DocumentError, match="in time") as late:
         reader.read([Document(9, "Lima."), Given(b"Lima.")], until=0.0)
     assert late.value.code == "document_time"
+    endless = [Given(pdf("Lima.")), Given(pdf("x) Tj (" * 2**22))]
+    with DocumentReader(settings) as reader, pytest.raises(DocumentError) as late:
+        reader.read(endless, monotonic() + 2.0)
+    assert late.value.reason in {"parse_time", "time"}  # the latter where the start takes so long
 
 
 def test_an_extractor_that_is_missing_is_named_and_texts_need_none(
