@@ -71,7 +71,8 @@ def yearly_records(item: Any, limits: Limits) -> Iterator[RawRecord]:
         return
     years = item.get(CONTEXTS)
     if not isinstance(years, dict) or not years:
-        why = f"{CONTEXTS} is missing or has no years"
+        none = f"it has neither {CONTEXTS} nor context (docs/replay.md)"
+        why = f"{CONTEXTS} has no years" if CONTEXTS in item else none
         yield refused(item, InputError(ReasonClass.MISSING_FIELD, why))
         return
     for name, content in sorted(years.items()):

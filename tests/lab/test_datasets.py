@@ -99,8 +99,8 @@ def test_what_is_not_usable_is_counted_with_its_reason(tmp_path) -> None:
 
 
 def test_nothing_usable_is_refused(tmp_path) -> None:
-    with pytest.raises(ConfigurationError, match="no usable item.*set.json item 1"):
-        load_dataset(written(tmp_path, [{"x": 1}]))
+    with pytest.raises(ConfigurationError, match="no usable item.*set.json item 1.*nor context"):
+        load_dataset(written(tmp_path, [{"question": "Who?"}]))
     with pytest.raises(ConfigurationError, match="does not exist"):
         load_dataset(tmp_path / "absent.json")
     with pytest.raises(ConfigurationError, match="no usable item"):
