@@ -299,12 +299,12 @@ def consequences(
     its texts (with an approval of these keys, None for all), and of the trust in those who
     complained. Raises ConfigurationError for keys of no text of it.
     """
-    fate = "Texts that are held for it are let back in."
+    outcome = "Texts that are held for it are let back in."
     if decision is Decision.APPROVED:
-        fate = removal(engine, incident, rules, texts)
+        outcome = removal(engine, incident, rules, texts)
     trust = "loses" if decision is Decision.DISMISSED else "gains"
     said = f"You say that this answer is {MEANING[decision]}."
-    return said, fate, f"Whoever complained {trust} trust."
+    return said, outcome, f"Whoever complained {trust} trust."
 
 
 def removal(
