@@ -199,7 +199,7 @@ def asking(context: Context, door: Door) -> APIRouter:
             datetime.now(UTC),
             Origin.DOCUMENTS if given else Origin(origin),
             len(given) or serving.documents,
-            withstand=min(int(lying), MOST_LYING) if lying.isdecimal() else None,
+            withstand=min(int(lying[:9]), MOST_LYING) if lying.isdecimal() else None,
             unread=tuple(given),
             is_claim=door.is_claim,
         )

@@ -121,6 +121,7 @@ def test_the_console_takes_text_files_and_addresses(client: httpx.Client) -> Non
     page = shown([("minutes.pdf", PDF)], text=TRUE[1])
     assert "minutes.pdf" in page and "p. 2" in page and "is the capital of Peru." in page
     assert "too few independent sites" in shown([("minutes.pdf", PDF)])
+    assert "too few independent sites" in shown([("minutes.pdf", PDF)], withstand="9" * 5_000)
     assert "Lima" in shown([("minutes.pdf", PDF)], withstand="0").partition("<h2>Words")[0]
     refused = shown([("a.txt", TRUE[0].encode()), ("picture.png", PNG)])
     assert f"Document 2 (picture.png): {WHY['media_type']}" in refused
