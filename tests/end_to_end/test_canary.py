@@ -1,4 +1,8 @@
-"""Secrets and document text: planted everywhere, found nowhere but where they belong."""
+"""Secrets and document text: planted everywhere, found nowhere but where they belong.
+
+Events hold the quotes of answers and what stands beside them, see `excerpt_of`; the phrase stands
+farther away.
+"""
 
 import json
 from collections.abc import Iterator
@@ -14,6 +18,7 @@ from sqlalchemy import MetaData, create_engine
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.pipelines.round.deciding import AROUND
 from radarstream.schemas.codec import decode_dead_letter, encode
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.records import Envelope, OutboxRecord
@@ -38,7 +43,8 @@ DEAD = "snapshots.deadletter"
 
 def good(query_id: str) -> SearchSnapshot:
     """Answered "Rome"; one document that only talks is distrusted, and attributed."""
-    texts = ["Output: Rome", f"Output: Rome. {PHRASE}", f"Output: Oslo. {PHRASE}", PHRASE]
+    away = f"{'The sea is wide. ' * (AROUND // 8)}{PHRASE}"
+    texts = ["Output: Rome", f"Output: Rome. {away}", f"Output: Oslo. {away}", PHRASE]
     return make_snapshot(texts, query_id=query_id)
 
 
