@@ -101,12 +101,6 @@ def test_a_missing_model_is_named_before_work_begins(
         check_settings(scripted("none", **models))
 
 
-@pytest.mark.parametrize("name", ["surrogate", "masked", "attention"])
-def test_an_old_name_of_a_setting_is_refused_with_the_new_one(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"did you mean retrieval\.models\.{name}\?"):
-        load_settings(retrieval={name: {"kind": "scripted"}})
-
-
 @pytest.mark.parametrize("library", ["torch", "transformers"])
 def test_a_missing_library_is_told_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, library: str
