@@ -182,7 +182,8 @@ def print_answer(reply: Reply) -> None:
         say(reply.text, style="bold", wrap=True)
     if event.support is not None:
         status = "" if event.abstention else f"{words.STATUSES[event.status]}: "
-        say(f"{status}{words.support_in_words(event.support)}")
+        unsaid = event.verdict.weighed if event.abstention else None
+        say(f"{status}{words.support_in_words(event.support, unsaid)}")
     if event.standing is not None:
         say(words.standing_in_words(event.standing))
     elif word := words.memory_in_words(event):

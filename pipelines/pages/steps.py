@@ -2,13 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from radarstream.pipelines.pages.safe_text import domain, format_time, shorten
 from radarstream.pipelines.pages.verdict_words import REASONS, memory_in_words, reason_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document, SearchSnapshot
-from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    SOURCE_SIDE,
+    DocumentVerdict,
+    MemoryDecision,
+    MemoryVerdict,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +130,49 @@ def candidates_of(event: AnswerEvent, documents: Mapping[int, Document]) -> Iter
         yield CandidateLine(
             judged, document, "kept" if judged.reason is None else REASONS[judged.reason]
         )
+
+
+class EnergyParts(NamedTuple):
+    """The recorded energy and what it is made of."""
+
+    total: float
+    conflict_kept: float
+    support_given_up: float
+    agreement_severed: float
+
+    @property
+    def parts(self) -> float:
+        """Sum of the three parts. It equals `total` unless the record leaves out some of them."""
+        return sum(self[1:])
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the parts give the total."""
+        return abs(self.parts - self.total) <= 1e-6 * max(1.0, abs(self.total))
+
+
+def source_side(verdict: Verdict) -> frozenset[int]:
+    """Nodes on the keep side of the cut itself, before anything later."""
+    sides = {d.rank for d in verdict.documents if d.reason in SOURCE_SIDE}
+    if verdict.memory.decision is MemoryDecision.RETAINED:
+        sides.add(MEMORY_NODE)
+    return frozenset(sides)
+
+
+def energy_parts(verdict: Verdict) -> EnergyParts | None:
+    """The recorded energy and what it is made of, or None where the defence cut no graph."""
+    if verdict.energy is None:
+        return None
+    terminals = [(d.rank, d.keep_evidence, d.reject_evidence) for d in verdict.documents]
+    memory = verdict.memory
+    if memory.decision is not MemoryDecision.NONE:
+        terminals.append((MEMORY_NODE, memory.support_posterior, memory.conflict_posterior))
+    kept = source_side(verdict)
+    return EnergyParts(
+        total=verdict.energy,
+        conflict_kept=sum(reject or 0.0 for node, _, reject in terminals if node in kept),
+        support_given_up=sum(keep or 0.0 for node, keep, _ in terminals if node not in kept),
+        agreement_severed=sum(
+            capacity for a, b, capacity in verdict.edges if (a in kept) != (b in kept)
+        ),
+    )

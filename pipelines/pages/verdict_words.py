@@ -4,7 +4,7 @@ decided about a question: risk, modules, epsilon, trust.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from radarstream.pipelines.pages.safe_text import format_time, shorten
 from radarstream.schemas.claims import CheckedClaim, ClaimVerdict
@@ -23,7 +23,6 @@ from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
-    SOURCE_SIDE,
     Abstention,
     DocumentVerdict,
     MemoryDecision,
@@ -61,34 +60,16 @@ CLAIMS: Final = {
 }
 
 
-class EnergyParts(NamedTuple):
-    """The recorded energy and what it is made of."""
-
-    total: float
-    conflict_kept: float
-    support_given_up: float
-    agreement_severed: float
-
-    @property
-    def parts(self) -> float:
-        """Sum of the three parts. It equals `total` unless the record leaves out some of them."""
-        return sum(self[1:])
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether the parts give the total."""
-        return abs(self.parts - self.total) <= 1e-6 * max(1.0, abs(self.total))
-
-
-def support_in_words(support: Support) -> str:
-    """What is behind an answer and against it, for a reader.
+def support_in_words(support: Support, answer: str | None = None) -> str:
+    """What is behind an answer and against it, for a reader; `answer` where it is not read above.
 
     >>> support_in_words(Support(4, 1, memory=-1.0, rival_answer="Rome", to_silence=3, to_change=4))
     '4 independent sites say so, 1 says Rome; the memory disagrees; 3 more lying sites could ...'
-    >>> support_in_words(Support())
-    'no site says so'
+    >>> support_in_words(Support(), "Rome")
+    'no site says Rome'
     """
-    parts = [f"{_sites(support.sites_for)} {_say(support.sites_for)} so"]
+    said = "so" if answer is None else shorten(answer, RIVAL)
+    parts = [f"{_sites(support.sites_for)} {_say(support.sites_for)} {said}"]
     if support.rival_answer is not None:
         rival = shorten(support.rival_answer, RIVAL)
         parts = [f"{parts[0]}, {support.rival_sites} {_say(support.rival_sites)} {rival}"]
@@ -284,33 +265,6 @@ def name_nodes(nodes: Sequence[int]) -> str:
     listed = ", ".join(ranks[:6]) + (f" and {len(ranks) - 6} more" if len(ranks) > 6 else "")
     parts = [f"{'document' if len(ranks) == 1 else 'documents'} {listed}"] if ranks else []
     return " and ".join([*parts, *(["the memory"] if MEMORY_NODE in nodes else [])])
-
-
-def source_side(verdict: Verdict) -> frozenset[int]:
-    """Nodes on the keep side of the cut itself, before anything later."""
-    sides = {d.rank for d in verdict.documents if d.reason in SOURCE_SIDE}
-    if verdict.memory.decision is MemoryDecision.RETAINED:
-        sides.add(MEMORY_NODE)
-    return frozenset(sides)
-
-
-def energy_parts(verdict: Verdict) -> EnergyParts | None:
-    """The recorded energy and what it is made of, or None where the defence cut no graph."""
-    if verdict.energy is None:
-        return None
-    terminals = [(d.rank, d.keep_evidence, d.reject_evidence) for d in verdict.documents]
-    memory = verdict.memory
-    if memory.decision is not MemoryDecision.NONE:
-        terminals.append((MEMORY_NODE, memory.support_posterior, memory.conflict_posterior))
-    kept = source_side(verdict)
-    return EnergyParts(
-        total=verdict.energy,
-        conflict_kept=sum(reject or 0.0 for node, _, reject in terminals if node in kept),
-        support_given_up=sum(keep or 0.0 for node, keep, _ in terminals if node not in kept),
-        agreement_severed=sum(
-            capacity for a, b, capacity in verdict.edges if (a in kept) != (b in kept)
-        ),
-    )
 
 
 MODULES: Final = {

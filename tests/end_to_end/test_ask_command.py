@@ -75,7 +75,7 @@ def test_standard_input_is_a_document_or_the_question() -> None:
         "ask", "-", "--document", TRUE[0], "--config", "r.toml", answer=CAPITAL, exit_code=0
     )
     said = " ".join(asked.stdout.split())
-    assert "1 independent site says so" in said and "nothing contradicts it" in said
+    assert "1 independent site says Lima" in said and "nothing contradicts it" in said
     assert (
         "`--withstand 0`" in asked.stderr
         and "`--withstand 0`" not in run(*given, answer=TRUE[0]).stderr

@@ -19,10 +19,10 @@ from radarstream.lab.pages.report import model_facts, render
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.steps import energy_parts
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     STATUSES,
-    energy_parts,
     reranking_in_words,
     side_in_words,
     standing_in_words,

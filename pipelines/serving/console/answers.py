@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.incidents.kept_answers import kept_answe
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import minute, shorten
-from radarstream.pipelines.pages.steps import StepView, build_step
+from radarstream.pipelines.pages.steps import StepView, build_step, energy_parts
 from radarstream.pipelines.serving.access import Reader
 from radarstream.pipelines.serving.console.showing import Columns, Listing, Paging, show
 from radarstream.pipelines.serving.context import Context
@@ -112,7 +112,7 @@ STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
     "side_in_words": words.side_in_words,
     "support_in_words": words.support_in_words,
     "standing_in_words": words.standing_in_words,
-    "energy_parts": words.energy_parts,
+    "energy_parts": energy_parts,
     "reranking_in_words": words.reranking_in_words,
 }
 
