@@ -185,7 +185,7 @@ class TaughtEvent(Strict):
     persists: bool | None = None
     detail: str = ""
     tags: tuple[str, ...] = ()
-    left_in: tuple[str, ...] = ()
+    left_in: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
 
     @property
     def model_erred(self) -> bool:
