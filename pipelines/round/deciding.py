@@ -166,16 +166,20 @@ def quoted(judged: DocumentVerdict, answer: AtomicAnswer, passage: str) -> Docum
 
 
 def excerpt_of(passage: str, quote: Quote) -> Excerpt:
-    """The words of a quote, at most `QUOTE_CHARACTERS`, with up to `AROUND` more on each side.
+    """The words of a quote, at most `QUOTE_CHARACTERS`, with up to `AROUND` more on each side, in
+    whole words.
 
     >>> excerpt_of("Peru is large. Its capital is Lima. It is old.", (15, 35))
     Excerpt(before='Peru is large. ', match='Its capital is Lima.', after=' It is old.')
     """
     start, end = quote
     end = min(end, start + QUOTE_CHARACTERS)
-    return Excerpt(
-        passage[max(0, start - AROUND) : start], passage[start:end], passage[end : end + AROUND]
-    )
+    before, after = passage[max(0, start - AROUND) : start], passage[end : end + AROUND]
+    if start > AROUND:
+        before = before[before.find(" ") + 1 :] or before
+    if len(passage) > end + AROUND and (last := after.rfind(" ")) > 0:
+        after = after[:last]
+    return Excerpt(before, passage[start:end], after)
 
 
 def with_unread(snapshot: SearchSnapshot, verdict: Verdict) -> Verdict:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.pipelines.round.deciding import AROUND, excerpt_of
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
 from radarstream.pipelines.signals.ports import RelationScorer
 from radarstream.schemas.errors import ModelError
@@ -116,3 +117,17 @@ def test_an_answer_is_what_its_passage_says_and_the_nearest_sentence_is_asked_al
     assert second.abstained and second.not_in_text
     assert (third.text, passages[2][slice(*third.quote or ())]) == ("Ann Lee", sentence)
     assert [len(batch) for batch in speaking.log] == [3, 2]
+
+
+@pytest.mark.parametrize("space", [" ", "\u3000"])
+def test_the_words_beside_a_quote_are_whole_and_few(space: str) -> None:
+    """Where no blanks part words the window is cut between characters."""
+    around = space.join(["abcdefg"] * 60)
+    passage = f"{around} It is Bern. {around}"
+    start = passage.index("It is")
+    window = excerpt_of(passage, (start, start + len("It is Bern.")))
+    assert window.match == "It is Bern."
+    assert window.before + window.match + window.after in passage
+    assert 0 < len(window.before) <= AROUND and 0 < len(window.after) <= AROUND
+    if space == " ":
+        assert set(window.before.split() + window.after.split()) == {"abcdefg"}
