@@ -23,7 +23,6 @@ from radarstream.schemas.codec import decode_dead_letter, encode
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import SearchSnapshot
-from tests.brokers import Broker
 from tests.builders import make_snapshot
 from tests.end_to_end.running_job import Job, produce, running_job
 from tests.postgresql import POSTGRESQL
@@ -128,9 +127,7 @@ def command_lines(job: Job) -> str:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", POSTGRESQL])
-def test_no_secret_and_no_document_text_comes_out(
-    kind: str, own_broker: Broker, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_no_secret_and_no_document_text_comes_out(kind, own_broker, tmp_path, request) -> None:
     options = own_broker.options()
     produce(options, [good(f"q{n}") for n in range(3)])
     publish_raw(options, bad())

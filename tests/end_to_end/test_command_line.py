@@ -154,18 +154,14 @@ def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Pa
     assert "majority" not in (out / "report.html").read_text()
 
 
-def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered(
-    history: Path,
-) -> None:
+def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered(history) -> None:
     for name in ("unheard", "majority:memory=perhaps"):
         code, _ = refused("replay", history, "--dry-run", "--baselines", name, "--out", "out")
         assert code == 2
         assert not Path("out", "answers.jsonl").exists()
 
 
-def test_a_replay_again_asks_no_model_goes_on_and_reports_alike(
-    history: Path, tmp_path: Path
-) -> None:
+def test_a_replay_again_asks_no_model_goes_on_and_reports_alike(history, tmp_path) -> None:
     out = tmp_path / "a[red]b"  # printed as it is
     replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
     assert f"{out}/report.html" in run(*replay).stdout
@@ -195,9 +191,7 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     assert cell("[red]x[/red]\x1b[2J").plain == "[red]x[/red][2J"
 
 
-def test_passwords_stay_out_of_the_results(
-    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passwords_stay_out_of_the_results(history, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RADARSTREAM_DATABASE", "postgresql://me:hunter2@127.0.0.1/none")
     out = tmp_path / "out"
     result = run("replay", history, "--dry-run", "--out", out)
@@ -215,9 +209,7 @@ def test_doctor_finds_a_fresh_directory_in_order() -> None:
     assert list(Path().iterdir()) == []
 
 
-def test_doctor_names_a_database_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_names_a_database_that_cannot_be_written(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path}/file/state.db")
     assert refused("doctor", "--profile", "scripted")[0] == 1
@@ -228,9 +220,7 @@ def test_the_version_is_told() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--once"]])
-def test_an_error_at_the_start_is_told_once(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_error_at_the_start_is_told_once(arguments, monkeypatch, tmp_path) -> None:
     settings = {
         "RADARSTREAM_PROFILE": "scripted",
         "RADARSTREAM_DATABASE": f"sqlite:///{tmp_path / 'state.db'}",
@@ -276,9 +266,7 @@ def test_an_error_at_the_start_is_told_once(
         (["repaly"], "repaly"),
     ],
 )
-def test_wrong_usage_is_one_clear_line(
-    history: Path, tmp_path: Path, arguments: list[str], named: str
-) -> None:
+def test_wrong_usage_is_one_clear_line(history, tmp_path, arguments, named) -> None:
     shutil.copy(history, tmp_path / "history.json")
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "empty.json").touch()
@@ -443,9 +431,7 @@ def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
     assert result.stderr == "error: missing.json does not exist\n"
 
 
-def test_an_interrupt_says_how_to_go_on_also_in_the_background(
-    history: Path, tmp_path: Path
-) -> None:
+def test_an_interrupt_says_how_to_go_on_also_in_the_background(history, tmp_path) -> None:
     """`test_replay_crashes` goes on and compares."""
     out = str(tmp_path / "out")
     arguments = ["replay", str(history), "--dry-run", "--out", out]

@@ -350,9 +350,7 @@ def test_a_sample_alert_tries_the_receiver_out(tmp_path: Path) -> None:
         assert (body["schema"], body["query_id"]) == ("alert.answer/1", "radarstream-test")
 
 
-def test_people_get_what_they_chose_beside_a_webhook_that_is_down(
-    own_site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_people_get_what_they_chose_beside_a_webhook_that_is_down(own_site, monkeypatch) -> None:
     """Each receiver has its own place in the topic; a digest is one message."""
     site = own_site
     with receiving(last=Reply(503)) as hook, receiving(last=Reply(200)) as team:
@@ -388,9 +386,7 @@ def test_a_sample_tries_each_channel_out(tmp_path: Path, monkeypatch: pytest.Mon
     assert "canary-secret" not in result.output
 
 
-def test_a_receiver_that_is_away_fails_the_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_receiver_that_is_away_fails_the_sample(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("WEBHOOK_SECRET", "a secret of sixteen bytes and more")
     config = tmp_path / "alerts.toml"
     config.write_text('profile = "scripted"\n[alerts.webhook]\nurl = "http://127.0.0.1:1/x"\n')
@@ -498,9 +494,7 @@ def test_a_replay_of_nothing_says_what_it_left_alone(site: Site) -> None:
 
 
 @pytest.mark.parametrize("written", [None, "2025-06-01T12:00:30.5+00:00"])
-def test_a_narrow_table_of_dead_letters_cuts_no_id(
-    written: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_narrow_table_of_dead_letters_cuts_no_id(written, monkeypatch) -> None:
     console = Console(width=80, record=True)
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.stdout", console)
     row = {
@@ -523,9 +517,7 @@ def test_a_narrow_table_of_dead_letters_cuts_no_id(
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_a_replay_asks_first_and_without_a_terminal_needs_a_yes(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_asks_first_and_without_a_terminal_needs_a_yes(site, monkeypatch) -> None:
     site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
     topic = site.options.topic("search.snapshots")
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: False)

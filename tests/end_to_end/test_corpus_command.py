@@ -55,9 +55,7 @@ def test_a_file_of_texts_is_added_and_bad_lines_are_told(config: Path, tmp_path:
     assert again["bad"][1] == {"number": 4, "reason": "missing_field: there is no text"}
 
 
-def test_a_file_without_a_text_is_an_error_and_a_repeated_text_is_known(
-    config: Path, tmp_path: Path
-) -> None:
+def test_a_file_without_a_text_is_an_error_and_a_repeated_text_is_known(config, tmp_path) -> None:
     file = tmp_path / "texts.jsonl"
     file.write_text("nothing\n")
     assert isinstance(run(config, "add", str(file)).exception, RadarstreamError)

@@ -63,9 +63,7 @@ def say_when(process: subprocess.Popen[str], words: str) -> psutil.Process:
     ],
     ids=lambda given: given[-1] if isinstance(given, tuple) else None,
 )
-def test_a_signal_that_comes_during_the_imports_is_not_lost(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, number: signal.Signals
-) -> None:
+def test_a_signal_that_comes_during_the_imports_is_not_lost(tmp_path, arguments, code, number):
     soon = "| grpc" if arguments[-1] == POOL else "| typer"
     with first(tmp_path, *arguments) as process:
         say_when(process, soon).send_signal(number)

@@ -3,7 +3,6 @@ pages say is answered, the rest is not.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -55,9 +54,7 @@ def guard() -> Iterator[Guard]:
         ("Who leads France?", FRANCE, "Emmanuel Macron", None),
     ],
 )
-def test_what_pages_plainly_say_is_answered_and_quoted(
-    guard: Guard, question: str, pages: list[Any], said: str, planted: int | None
-) -> None:
+def test_what_pages_plainly_say_is_answered_and_quoted(guard, question, pages, said, planted):
     answer = guard.answer(question, pages, id=str(pages)[:99])
     assert answer.text == said
     assert answer.support.sites_for >= 2

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.sink import KafkaSink
@@ -17,9 +16,7 @@ ANSWERS, DEAD = "answers.defended", "snapshots.deadletter"
 SETTINGS = Path(__file__).parents[2] / "infra" / "settings"
 
 
-def test_the_runbook_works_with_the_shipped_settings(
-    own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_runbook_works_with_the_shipped_settings(own_broker, tmp_path, monkeypatch) -> None:
     """Broker, password, database and models are this test's; everything else is as shipped."""
     options = own_broker.options(partitions=2)
     ours = {

@@ -71,9 +71,7 @@ def test_what_pages_say_cannot_harm_a_terminal(engine: Engine):
         assert "x" * 200 not in shown
 
 
-def test_a_narrow_terminal_cuts_neither_domains_nor_dates(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_narrow_terminal_cuts_neither_domains_nor_dates(engine, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(terminal.stdout, "_width", 80)
     call("block", LONG)

@@ -31,7 +31,6 @@ from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.times import time_at
 from tests import commands
-from tests.brokers import Broker
 from tests.servers import free_port
 
 QUESTION = "Who is the mayor of Canaryville?"
@@ -134,9 +133,7 @@ def test_the_list_says_what_stands_and_since_when(database: str) -> None:
     assert "support" not in run("show").stdout + run("show", "q-mine").stdout
 
 
-def test_show_cuts_no_id_where_the_terminal_is_narrow(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_show_cuts_no_id_where_the_terminal_is_narrow(database, monkeypatch) -> None:
     remember(database, who_won_the_womens_cup_in_2015={})
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.stdout", Console(width=80))
     shown = run("show").stdout
@@ -159,9 +156,7 @@ def test_show_survives_hostile_and_damaged_rows(database: str) -> None:
         assert "\x1b" not in run("show", query).stdout
 
 
-def test_export_and_import_through_files(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_export_and_import_through_files(database, tmp_path, monkeypatch) -> None:
     file = tmp_path / "export.jsonl"
     assert "4 rows exported to" in run("export", "--out", file).stdout
     piped = run("export")
@@ -243,9 +238,7 @@ def test_forget_says_when_it_does_not_know_the_question(database: str) -> None:
     assert "the question is not on record" in text
 
 
-def test_what_is_not_there_or_not_confirmed_is_refused(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_there_or_not_confirmed_is_refused(database, monkeypatch) -> None:
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: False)
     for words, code, told in (
         (("show", "q-never"), 1, "nothing is remembered about query 'q-never'\n"),
@@ -267,9 +260,7 @@ def test_forget_asks_first(database: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert "nothing is remembered" in str(result.exception)
 
 
-def test_retract_sends_tombstones(
-    database: str, own_broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retract_sends_tombstones(database, own_broker, monkeypatch) -> None:
     monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTRAP", own_broker.bootstrap)
     commands.forget_shared()
     assert CliRunner().invoke(app, ["topics", "create"]).exit_code == 0
@@ -284,9 +275,7 @@ def test_retract_sends_tombstones(
     consumer.close()
 
 
-def test_a_broker_that_is_away_fails_the_command_but_not_the_deletion(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_is_away_fails_the_command_but_not_the_deletion(database, monkeypatch):
     monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTRAP", f"127.0.0.1:{free_port()}")
     monkeypatch.setenv("RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S", "1")
     monkeypatch.setenv("RADARSTREAM_KAFKA__DELIVERY_TIMEOUT_S", "2")

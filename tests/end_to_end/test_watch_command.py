@@ -120,9 +120,7 @@ def directory(tmp_path: Path, service: SearchServer, own_broker: Broker, prefix:
     return Directory(place, service, own_broker.bootstrap, prefix)
 
 
-def test_watching_reloading_and_stopping(
-    directory: Directory, service: SearchServer, own_broker: Broker, prefix: str
-) -> None:
+def test_watching_reloading_and_stopping(directory, service, own_broker, prefix) -> None:
     service.replies.extend([Reply({"error": "key {key}"}, 500), Reply("<p>{key}", 503)])
     process = directory.start("watch", "--watchlist", "watchlist.yaml")
     try:
@@ -166,9 +164,7 @@ def test_once_a_refused_key_and_a_plan(directory: Directory, service: SearchServ
     assert directory.holds_the_key() == []
 
 
-def test_backfill_to_a_file_asks_first_and_resumes(
-    directory: Directory, service: SearchServer
-) -> None:
+def test_backfill_to_a_file_asks_first_and_resumes(directory, service) -> None:
     ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
     ask += ["--out", "history.jsonl"]
     assert directory.run(*ask) == 2
@@ -193,9 +189,7 @@ def test_backfill_to_a_file_asks_first_and_resumes(
     assert KEY not in directory.said()
 
 
-def test_a_backfill_misses_its_key_before_it_asks(
-    directory: Directory, service: SearchServer
-) -> None:
+def test_a_backfill_misses_its_key_before_it_asks(directory, service) -> None:
     ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
     directory.key = ""
     assert directory.run(*ask, "--out", "history.jsonl") == 2

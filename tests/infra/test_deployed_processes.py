@@ -163,17 +163,13 @@ def compose(
 
 
 @pytest.mark.parametrize("name", STAYING)
-def test_a_service_of_compose_gets_ready_and_stops(
-    name: str, compose: Machine, infra: Path
-) -> None:
+def test_a_service_of_compose_gets_ready_and_stops(name, compose, infra) -> None:
     with compose.running(name, composed(name, infra)) as deployed:
         deployed.until_ready(SAYS.get(name, ""))
         assert deployed.stop() == 0, deployed.said()
 
 
-def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(
-    compose: Machine, infra: Path
-) -> None:
+def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(compose, infra) -> None:
     """Two containers have a port 9464 each: the second machine has its own."""
     port = f"127.0.0.1:{free_port()}"
     beside = Machine(
@@ -227,9 +223,7 @@ def ours() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("pod", "name"), list(ours()))
-def test_a_container_of_kubernetes_gets_ready_and_stops(
-    pod: str, name: str, cluster: Machine, infra: Path
-) -> None:
+def test_a_container_of_kubernetes_gets_ready_and_stops(pod, name, cluster, infra) -> None:
     spec = templates()[pod]["spec"]
     with cluster.running(name, orchestrated(spec, name, infra)) as deployed:
         deployed.until_ready(SAYS.get(name, ""))

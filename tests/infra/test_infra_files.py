@@ -64,9 +64,7 @@ def test_what_stays_up_has_a_health_check(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(OWN))
-def test_our_services_run_commands_that_exist_with_settings_that_load(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_services_run_commands_that_exist_with_settings_that_load(name, monkeypatch) -> None:
     service = SERVICES[name]
     if "entrypoint" not in service:
         check_command(service["command"])

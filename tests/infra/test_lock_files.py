@@ -183,9 +183,7 @@ esac
         ("build", "", ["build"]),
     ],
 )
-def test_the_installer_takes_what_the_build_of_torch_needs(
-    lock: str, build: str, installed: list[str], tmp_path: Path
-) -> None:
+def test_the_installer_takes_what_the_build_of_torch_needs(lock, build, installed, tmp_path):
     python = tmp_path / "python"
     python.write_text(RECORDER)
     python.chmod(0o755)

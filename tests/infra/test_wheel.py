@@ -63,9 +63,7 @@ def test_the_source_distribution_builds_the_same_wheel(built: Path, tmp_path: Pa
     assert sorted(first.namelist()) == sorted(second.namelist())
 
 
-def test_installed_it_is_one_package_that_no_file_beside_breaks(
-    built: Path, tmp_path: Path
-) -> None:
+def test_installed_it_is_one_package_that_no_file_beside_breaks(built, tmp_path) -> None:
     (wheel,) = built.glob("*.whl")
     place, empty = tmp_path / "site", tmp_path / "empty"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]

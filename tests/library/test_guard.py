@@ -62,9 +62,7 @@ def test_an_answer_names_the_documents_that_it_was_given(guard) -> None:
     assert "undefended answer" not in guard._answering.pipeline.meter.stages
 
 
-def test_files_bytes_and_folders_are_read_and_a_failure_is_of_its_question(
-    guard, tmp_path: Path
-) -> None:
+def test_files_bytes_and_folders_are_read_and_a_failure_is_of_its_question(guard, tmp_path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("Minutes.", TRUE[0]))
     (tmp_path / "b.txt").write_text(LIE)
     word = Given(docx(TRUE[1]), media_type=DOCX_TYPE, url="https://b.example/")
@@ -79,9 +77,7 @@ def test_files_bytes_and_folders_are_read_and_a_failure_is_of_its_question(
     assert answered.text == "Lima"
 
 
-def test_the_memory_meets_the_next_documents_of_the_question_in_any_case_or_of_its_id(
-    guard,
-) -> None:
+def test_the_memory_meets_the_next_documents_of_the_question_in_any_case_or_of_its_id(guard):
     guard.answer(CAPITAL, TRUE)
     answer = guard.answer(CAPITAL.upper(), [LIE, TRUE[0]])
     assert answer.memory.previous_answer == "Lima"
@@ -164,9 +160,7 @@ def test_without_a_time_documents_are_newer_than_the_memory(guard) -> None:
         (Question(CAPITAL, TRUE, BEFORE_ALL), ValueError, "`at`"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_and_nothing_is_remembered(
-    guard, asked, error, told
-) -> None:
+def test_what_cannot_be_asked_is_refused_and_nothing_is_remembered(guard, asked, error, told):
     with pytest.raises(error, match=told):
         guard.try_many([(CAPITAL, TRUE), asked])
     assert guard.answer(CAPITAL, TRUE).event.step == 0

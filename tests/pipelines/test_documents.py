@@ -37,9 +37,7 @@ PAPER = Document(1, TEXT, "Paper", pages=(0, 16, 34))
         ("words that are not there", "words", None),
     ],
 )
-def test_a_quote_of_what_was_read_is_found_in_the_whole(
-    read: str, said: str, page: int | None
-) -> None:
+def test_a_quote_of_what_was_read_is_found_in_the_whole(read, said, page) -> None:
     as_read = Document(1, read, "Paper")
     start = as_read.passage.index(said)
     assert page_of(PAPER, as_read, (start, start + len(said))) == page
@@ -69,9 +67,7 @@ def test_nothing_is_begun_after_its_time(settings: Settings) -> None:
     assert late.value.reason in {"parse_time", "time"}  # the latter where the start takes so long
 
 
-def test_an_extractor_that_is_missing_is_named_and_texts_need_none(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_extractor_that_is_missing_is_named_and_texts_need_none(settings, monkeypatch) -> None:
     monkeypatch.setattr(
         plugins, "find_spec", lambda name: None if name == "pypdf" else find_spec(name)
     )
@@ -81,9 +77,7 @@ def test_an_extractor_that_is_missing_is_named_and_texts_need_none(
             reader.read([Given(pdf("Lima."))])
 
 
-def test_a_folder_has_a_limit_and_what_has_no_end_is_read_to_its_own(
-    near: DocumentReader, tmp_path: Path
-) -> None:
+def test_a_folder_has_a_limit_and_what_has_no_end_is_read_to_its_own(near, tmp_path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.txt").touch()
     with pytest.raises(InputError) as refused:
@@ -114,9 +108,7 @@ def test_all_addresses_together_take_no_longer_than_their_time(near: DocumentRea
         ("locked", "encrypted"),
     ],
 )
-def test_an_address_that_gives_nothing_has_a_reason(
-    near: DocumentReader, path: str, why: str
-) -> None:
+def test_an_address_that_gives_nothing_has_a_reason(near, path, why) -> None:
     with serve_pages() as server, pytest.raises(DocumentError) as refused:
         server.add("/big", b"x" * 2_001)
         server.add("/picture", PNG, content_type="image/png")

@@ -76,9 +76,7 @@ def test_answers_follow_the_evidence_and_say_when_they_change() -> None:
         ((None, "Rome", None), None),
     ],
 )
-def test_a_first_snapshot_of_any_size(
-    winners: tuple[str | None, ...], abstention: Abstention | None
-) -> None:
+def test_a_first_snapshot_of_any_size(winners, abstention) -> None:
     guard = radar_guard()
     event, memory = guard.answer(claims(*winners), guard.initial_memory())
     assert event.abstention is abstention

@@ -34,18 +34,8 @@ from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import Failure, drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.codec import (
-    decode_answer,
-    decode_dead_letter,
-    decoding,
-    encode,
-)
-from radarstream.schemas.errors import (
-    ConfigurationError,
-    EvidenceError,
-    ModelError,
-    ReasonClass,
-)
+from radarstream.schemas.codec import decode_answer, decode_dead_letter, decoding, encode
+from radarstream.schemas.errors import ConfigurationError, EvidenceError, ModelError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
@@ -54,13 +44,7 @@ from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, Reason
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
-from tests.lab.defence_studies import (
-    Bench,
-    cell_rows,
-    make_dataset,
-    read_evidence,
-    stored_record,
-)
+from tests.lab.defence_studies import Bench, cell_rows, make_dataset, read_evidence, stored_record
 from tests.pipelines.job.attributing_rig import hold, worker_on
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
 from tests.scripted_models import last_words
@@ -264,9 +248,7 @@ def bench_in(directory: Path) -> Bench:
     ],
     ids=["published", "production by its name", "production", "production, set"],
 )
-def test_a_study_scores_the_verdicts_of_a_notebook(
-    tmp_path: Path, seed: int, contender: str, defense: dict[str, Any]
-) -> None:
+def test_a_study_scores_the_verdicts_of_a_notebook(tmp_path, seed, contender, defense) -> None:
     histories = histories_of(seed, faults=True)
     settings = settings_in(tmp_path / "hand", defense=defense)
     expected = by_hand(histories, settings)
@@ -332,9 +314,7 @@ def test_the_job_investigates_long_answers_at_length(tmp_path: Path) -> None:
     assert compared > 2
 
 
-def test_a_snapshot_that_the_defence_refuses_costs_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_snapshot_that_the_defence_refuses_costs_no_other(tmp_path, monkeypatch) -> None:
     class Fussy(Vanilla):
         def defend(self, evidence: Evidence, state: None) -> Defending[None]:
             if evidence.query.id == "cup-1":
@@ -436,9 +416,7 @@ WARY_OF_TWO = {"name": "wary", "keep": 2}
 
 @pytest.mark.usefixtures("wary")
 @pytest.mark.parametrize("options", [{}, {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}])
-def test_the_guard_for_programs_gives_the_events_of_a_notebook(
-    tmp_path: Path, options: dict[str, Any]
-) -> None:
+def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path, options) -> None:
     histories = histories_of(4, faults=True)[1:]  # a question in a program has no tags
     settings = settings_in(tmp_path / "hand", **options)
     expected = by_hand(histories, settings)

@@ -82,9 +82,7 @@ def test_commands_need_a_service_alone(server: FaultServer, history: Path, tmp_p
     assert len(server.requests) == total  # found in the cache
 
 
-def test_an_answer_costs_what_judging_it_costs(
-    server: FaultServer, history: Path, tmp_path: Path
-) -> None:
+def test_an_answer_costs_what_judging_it_costs(server, history, tmp_path) -> None:
     """Once and again: a warm cache does not make an answer cheaper on paper."""
     typed = ["evaluate", "--dataset", str(history), "--attacks", ""]
     typed += ["--defenses", "radar:similarity_threshold=-1,vanilla"]

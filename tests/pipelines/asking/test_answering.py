@@ -82,9 +82,7 @@ def test_where_a_batch_breaks_nobody_is_asked_for_who_left() -> None:
     waiting=st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=40),
     at_once=st.integers(1, 6),
 )
-def test_whoever_waits_has_every_turn_that_others_have(
-    waiting: list[tuple[str, bool]], at_once: int
-) -> None:
+def test_whoever_waits_has_every_turn_that_others_have(waiting, at_once) -> None:
     """Between two turns of an asker nobody else has two; what was given up takes none."""
     served: list[str] = []
 

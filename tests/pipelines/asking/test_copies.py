@@ -44,9 +44,7 @@ def asked(engine: Engine, texts: tuple[str, ...], *, by_default: bool = True) ->
 
 @pytest.mark.parametrize("forged", [(), (FORGED,)])
 @pytest.mark.parametrize("planted", [1, 2])
-def test_copies_of_one_text_are_one_voice(
-    engine: Engine, planted: int, forged: tuple[str, ...]
-) -> None:
+def test_copies_of_one_text_are_one_voice(engine, planted, forged) -> None:
     """However many there are, and a copy in which one word is another speaks against them."""
     lies = (*forged, *LIES[:planted])
     for copies in (1, 2, 8):

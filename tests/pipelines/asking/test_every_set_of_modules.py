@@ -29,9 +29,7 @@ def asked(engine: Engine, texts: tuple[str, ...], modules: tuple[Module, ...], *
 
 
 @pytest.mark.parametrize("modules", SETS, ids=lambda on: "+".join(on) or "none")
-def test_what_is_on_acts_and_the_guard_answers_from_the_rest(
-    engine: Engine, modules: tuple[Module, ...]
-) -> None:
+def test_what_is_on_acts_and_the_guard_answers_from_the_rest(engine, modules) -> None:
     prompted, auditor = Prompted(), Passing("mask")
     texts = (HONEST[0], *DROPPED, *HONEST[1:])
     reply = asked(engine, texts, modules, prompted=prompted, auditors=(auditor, auditor))

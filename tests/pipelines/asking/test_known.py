@@ -100,9 +100,7 @@ class Searched:
         return SearchSnapshot(request.query, datetime.now(UTC), documents)
 
 
-def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
-    own_engine, monkeypatch
-) -> None:
+def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(own_engine, monkeypatch):
     watch(own_engine, Watched(question=CAPITAL, id="capital", language="es", country="pe"))
     searched, opened = Searched(), []
 

@@ -78,9 +78,7 @@ def test_noise_that_is_drawn_cannot_be_repeated_and_that_of_a_study_can(filled) 
     assert replies[0].documents == replies[1].documents
 
 
-def test_a_module_without_its_model_is_left_out_unless_it_always_acts(
-    filled, monkeypatch, caplog
-) -> None:
+def test_a_module_without_its_model_is_left_out_unless_it_always_acts(filled, monkeypatch, caplog):
     settings = settings_with()
     made = building.build_models
 

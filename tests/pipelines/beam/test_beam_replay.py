@@ -18,11 +18,7 @@ from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.replaying.source import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
-from radarstream.schemas.errors import (
-    ConfigurationError,
-    ReasonClass,
-    StateConflictError,
-)
+from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
@@ -129,9 +125,7 @@ def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:
     assert len(pipeline.to_runner_api().components.transforms) > 5
 
 
-def test_errors_keep_their_type_through_beam(
-    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_keep_their_type_through_beam(history, tmp_path, monkeypatch) -> None:
     replayed(history, tmp_path / "out", defense={"name": "vanilla"})
     source = ReplayInput((history,), Limits(**LIMITS))
     with pytest.raises(ConfigurationError, match="vanilla"):

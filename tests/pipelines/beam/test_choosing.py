@@ -148,9 +148,7 @@ def test_the_reranker_comes_after_quarantine_and_before_reading(tmp_path: Path) 
     assert archived == {d.content_id for d in pages if d.rank != 5}
 
 
-def test_a_reranker_whose_model_is_down_parks_the_snapshot(
-    tmp_path: Path, gradients: Gradients
-) -> None:
+def test_a_reranker_whose_model_is_down_parks_the_snapshot(tmp_path, gradients) -> None:
     settings = settings_in(tmp_path / "faulty")
     snapshots = [replace(crowd(12), observed_at=OBSERVED_AT + timedelta(days=d)) for d in (0, 1)]
     gradients.down = True

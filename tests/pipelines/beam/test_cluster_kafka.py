@@ -121,9 +121,7 @@ def test_a_topic_that_was_created_anew_ends_the_job(broker: Broker) -> None:
     again.close()
 
 
-def test_an_empty_database_under_a_job_that_has_read_is_refused(
-    broker: Broker, tmp_path: Path
-) -> None:
+def test_an_empty_database_under_a_job_that_has_read_is_refused(broker, tmp_path) -> None:
     options = prefixed(broker, "lost")
     write(options, [(0, b"a"), (0, b"b"), (0, b"c")])
     first, empty = (

@@ -150,9 +150,7 @@ def test_a_bundle_with_more_than_a_batch_is_folded_in_parts(tmp_path: Path) -> N
     assert {row.step for row in rows(parts, ids).values()} == {4}
 
 
-def test_records_read_again_change_nothing_and_publish_what_was_not_published(
-    tmp_path: Path,
-) -> None:
+def test_records_read_again_change_nothing_and_publish_what_was_not_published(tmp_path) -> None:
     """A runner that goes back to an older checkpoint, after the fold and before the publication."""
     settings = settings_for(tmp_path)
     records = [record(minute, offset) for offset, minute in enumerate((0, 2, 1))]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -168,12 +167,7 @@ def result(
 @pytest.mark.parametrize(
     "environment", ["LOOPBACK", pytest.param("EXTERNAL", marks=pytest.mark.long)]
 )
-def test_a_portable_run_equals_the_micro_batches(
-    environment: Literal["LOOPBACK", "EXTERNAL"],
-    job_service: str,
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-) -> None:
+def test_a_portable_run_equals_the_micro_batches(environment, job_service, request, tmp_path):
     pool = request.getfixturevalue("worker_pool") if environment == "EXTERNAL" else "localhost:1"
     cluster = settings_for(tmp_path / "cluster")
     outside = Scripted(tmp_path / "cluster")

@@ -1,7 +1,6 @@
 """`radarstream submit`: what becomes of its flags, and what it refuses before anything runs."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,9 +31,7 @@ def refused(*flags: str) -> str:
     return str(result.exception)
 
 
-def test_options_are_shown_with_a_warning_where_a_job_would_be_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_options_are_shown_with_a_warning_where_a_job_would_be_refused(monkeypatch) -> None:
     monkeypatch.setenv("RADARSTREAM_DATABASE", "sqlite:///state.sqlite")
     result = CliRunner().invoke(app, ["submit", *PORTABLE, "--print-options", "--json"])
     assert result.exit_code == 0, result.output
@@ -77,9 +74,7 @@ def test_what_could_only_fail_later_is_refused_at_once(flags: list[str], word: s
     assert word in refused(*flags)
 
 
-def test_workers_elsewhere_need_a_database_they_can_share(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_workers_elsewhere_need_a_database_they_can_share(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path / 'state.db'}")
     assert "SQLite" in refused(*PORTABLE)
     assert printed(*PORTABLE, "--environment", "LOOPBACK")

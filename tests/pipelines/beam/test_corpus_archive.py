@@ -67,9 +67,7 @@ def test_the_archive_keeps_what_was_answered_and_embeds_nothing(tmp_path: Path) 
     assert newest(engine, 99) == texts
 
 
-def test_a_fold_that_fails_archives_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fold_that_fails_archives_nothing(tmp_path, monkeypatch) -> None:
     settings = settings_for(tmp_path, archive=True)
     commit = folding.commit_fold
 

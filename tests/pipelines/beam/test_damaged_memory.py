@@ -112,9 +112,7 @@ def test_another_defence_over_most_rows_is_still_refused(settings: Settings) -> 
         batch(records(snapshots(1), 3))
 
 
-def test_a_resumed_replay_parks_the_damaged_query_and_answers_the_others(
-    settings: Settings,
-) -> None:
+def test_a_resumed_replay_parks_the_damaged_query_and_answers_the_others(settings) -> None:
     def source(*steps: int) -> Any:
         given = snapshots(*steps)
         return lambda: [RawRecord("file", n, encode(s)) for n, s in enumerate(given, 1)]
@@ -131,9 +129,7 @@ def test_a_resumed_replay_parks_the_damaged_query_and_answers_the_others(
     assert "tea/1" not in {record.event_id for record in events}
 
 
-def test_an_input_error_of_a_step_can_be_logged(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_input_error_of_a_step_can_be_logged(settings, monkeypatch) -> None:
     def failing(*_: object) -> None:
         raise InputError(ReasonClass.WRONG_TYPE, "of some row")
 

@@ -91,9 +91,7 @@ def row(engine: Engine, query_id: str = "cup") -> MemoryRow:
 
 
 @pytest.mark.parametrize("done", range(6))
-def test_resuming_equals_an_uninterrupted_run(
-    engine: Engine, other_engine: Engine, done: int
-) -> None:
+def test_resuming_equals_an_uninterrupted_run(engine, other_engine, done) -> None:
     queries = {"cup": story(), "tea": story("tea", WINNERS[::-1])}
     fold(other_engine, queries)
     fold(engine, {q: readies[:done] for q, readies in queries.items()})

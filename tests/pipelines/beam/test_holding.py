@@ -62,9 +62,7 @@ cuts = st.lists(st.integers(1, 6), min_size=40, max_size=40)
 
 
 @given(times=times, cuts=cuts, waits=st.lists(st.booleans(), min_size=40, max_size=40))
-def test_never_an_older_record_after_a_newer_one_that_came_before(
-    times: list[int], cuts: list[int], waits: list[bool]
-) -> None:
+def test_never_an_older_record_after_a_newer_one_that_came_before(times, cuts, waits) -> None:
     """Whatever the batches and pauses: of two held records the older one goes first."""
     holding = held_back()
     records = [record(offset, time_s) for offset, time_s in enumerate(times)]

@@ -70,9 +70,7 @@ def defect(*_: Any, **__: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "kind"), [(database_gone, "transient"), (conflict, "transient"), (defect, "defect")]
 )
-def test_errors_keep_their_meaning_through_the_runner(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Any, kind: str
-) -> None:
+def test_errors_keep_their_meaning_through_the_runner(tmp_path, monkeypatch, error, kind) -> None:
     batch = MicroBatch(settings_in(tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(folding, "commit_fold", error)

@@ -67,9 +67,7 @@ TURNS = [
 
 @pytest.mark.parametrize("remembered", [1, 3])
 @pytest.mark.parametrize(("question", "old", "new", "turned"), TURNS)
-def test_the_answer_follows_its_pages_to_the_opposite(
-    question: str, old: str, new: str, turned: int, remembered: int
-) -> None:
+def test_the_answer_follows_its_pages_to_the_opposite(question, old, new, turned, remembered):
     """One step: a memory that most pages contradict loses at once (RADAR, Eq. 13-16)."""
     before = [(old,) * PAGES] * remembered
     after = [(new,) * turned + (old,) * (PAGES - turned)] * 2
@@ -96,9 +94,7 @@ def test_the_answer_follows_its_pages_to_the_opposite(
         ("In which city is it?", "Oslo", "Oslo or Bergen", True),
     ],
 )
-def test_an_answer_means_the_same_only_if_both_entail_each_other(
-    question: str, one: str, other: str, changed: bool
-) -> None:
+def test_an_answer_means_the_same_only_if_both_entail_each_other(question, one, other, changed):
     assert told_changed(question, one, other) is changed
     assert told_changed(question, other, one) is changed
 

@@ -44,9 +44,7 @@ def test_what_listens_there_may_be_something_else(server: SearchServer, other: R
     assert check.ok and "no key in SERPAPI_KEY and no SearXNG" in check.found
 
 
-def test_the_chosen_service_is_checked(
-    server: SearchServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_chosen_service_is_checked(server, monkeypatch) -> None:
     chosen = SearchOptions(name="searxng", base_url=server.url)
     server.replies += [CASES["searxng"].ready, NO_JSON]
     (check,) = searches(chosen)
@@ -66,9 +64,7 @@ def test_the_chosen_service_is_checked(
     assert not check.ok and KEY not in check.found
 
 
-def test_a_key_of_the_default_service_is_a_choice(
-    server: SearchServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_of_the_default_service_is_a_choice(server, monkeypatch) -> None:
     monkeypatch.setenv("SERPAPI_KEY", "no key at all")
     server.otherwise = lambda _: Reply({})
     (check,) = searches(SearchOptions())

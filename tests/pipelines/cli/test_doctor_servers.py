@@ -42,9 +42,7 @@ def test_what_is_advised_selects_the_server(server: FaultServer) -> None:
 
 
 @pytest.mark.parametrize("names", [(), ("bge-m3",)])
-def test_a_server_without_a_model_that_writes_is_told(
-    server: FaultServer, names: tuple[str, ...]
-) -> None:
+def test_a_server_without_a_model_that_writes_is_told(server, names) -> None:
     server.models = names
     (check,) = local_servers(load_settings(profile="embedded"))
     assert check.ok and "no model that writes" in check.found
@@ -56,9 +54,7 @@ def test_names_cannot_end_a_command(server: FaultServer) -> None:
     assert shlex.split(check.found.partition("command: ")[2])[1] == "x; rm -rf /"
 
 
-def test_without_a_server_the_embedded_model_is_said_to_limit_the_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_server_the_embedded_model_is_said_to_limit_the_answers(monkeypatch) -> None:
     monkeypatch.setattr(doctor, "PORTS", {"Ollama": free_port(), "vLLM": free_port()})
     (check,) = local_servers(load_settings(profile="embedded"))
     assert check.ok and "none on this machine: Ollama" in check.found
@@ -67,9 +63,7 @@ def test_without_a_server_the_embedded_model_is_said_to_limit_the_answers(
     assert "limits" not in check.found
 
 
-def test_only_loopback_is_asked_and_no_proxy(
-    server: FaultServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_loopback_is_asked_and_no_proxy(server, monkeypatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     for name in ("NO_PROXY", "no_proxy"):

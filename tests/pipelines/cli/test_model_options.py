@@ -36,9 +36,7 @@ def test_the_commands_that_answer_take_a_model() -> None:
         assert found & every in (every if command in answering else set(), every & {"config"})
 
 
-def test_a_model_wins_over_a_settings_file_and_keeps_what_it_says_of_the_rest(
-    tmp_path: Path,
-) -> None:
+def test_a_model_wins_over_a_settings_file_and_keeps_what_it_says_of_the_rest(tmp_path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text(
         'profile = "embedded"\n[generator]\nkind = "llama_cpp"\nslots = 4\n[batch]\nsnapshots = 3\n'
@@ -65,9 +63,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
         yield state
 
 
-def test_the_only_model_of_a_service_answers_and_is_told(
-    server: FaultServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_only_model_of_a_service_answers_and_is_told(server, capsys) -> None:
     server.models = ("nomic-embed-text", "qwen3:8b")
     generator = ModelOptions(None, None, None, server.url).settings().generator
     assert isinstance(generator, OpenAiGenerator)
@@ -92,9 +88,7 @@ def test_a_service_of_several_models_or_none_answers_nothing(server: FaultServer
             Guard(base_url=server.url)
 
 
-def test_a_model_that_a_file_or_the_environment_names_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_a_file_or_the_environment_names_is_kept(tmp_path, monkeypatch) -> None:
     dead = f"http://127.0.0.1:{free_port()}/v1"
     file = tmp_path / "settings.toml"
     file.write_text('profile = "api"\n[generator]\nkind = "openai"\nmodel = "mine"\n')
@@ -122,9 +116,7 @@ def test_an_address_where_nobody_answers_is_named(tmp_path: Path) -> None:
         ModelOptions(file, None, None, dead).settings()
 
 
-def test_the_list_is_asked_for_with_the_key_that_answers_need(
-    server: FaultServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_is_asked_for_with_the_key_that_answers_need(server, monkeypatch) -> None:
     server.key = "secret"
     with pytest.raises(ConfigurationError, match="the key is refused"):
         ModelOptions(None, None, None, server.url).settings()

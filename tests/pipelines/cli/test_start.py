@@ -101,9 +101,7 @@ def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
         ("ask Who? page.txt", 2, "pip install 'radarstream[embedded]'"),
     ],
 )
-def test_without_extras_a_command_works_or_says_what_to_install(
-    arguments: str, code: int, told: str, tmp_path: Path
-) -> None:
+def test_without_extras_a_command_works_or_says_what_to_install(arguments, code, told, tmp_path):
     (tmp_path / "page.txt").write_text("Lima is the capital.")
     write_history(tmp_path / "history.json", SimulationOptions(questions=1))
     ended = run(tmp_path, *arguments.split(), missing=EXTRAS)
@@ -116,8 +114,6 @@ def test_without_extras_a_command_works_or_says_what_to_install(
     ("command", "library", "extra"),
     [("topics", "kafka", "stream"), ("deadletter", "kafka", ""), ("evaluate", "polars", "lab")],
 )
-def test_help_works_without_an_extra_and_names_it(
-    command: str, library: str, extra: str, tmp_path: Path
-) -> None:
+def test_help_works_without_an_extra_and_names_it(command, library, extra, tmp_path) -> None:
     helped = run(tmp_path, command, "--help", missing=[library])
     assert (helped.returncode, extra in helped.stdout) == (0, True), helped.stderr

@@ -44,9 +44,7 @@ def test_the_answer_that_stands_is_shown_beside_an_abstention() -> None:
 
 
 @pytest.mark.parametrize(("abstention", "word"), [(None, "falsified"), (NO_CONSENSUS, "stands")])
-def test_a_previous_answer_is_given_up_only_for_another(
-    abstention: Abstention | None, word: str
-) -> None:
+def test_a_previous_answer_is_given_up_only_for_another(abstention, word) -> None:
     rejected = replace(ANSWER.verdict.memory, decision=MemoryDecision.FALSIFIED)
     verdict = replace(ANSWER.verdict, memory=rejected)
     event = replace(GIVEN, abstention=abstention, verdict=verdict)

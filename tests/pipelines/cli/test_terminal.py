@@ -3,7 +3,6 @@
 import json
 from threading import Event
 
-import pytest
 import regex
 
 from radarstream.lab.study.table import escaped
@@ -32,9 +31,7 @@ def test_json_with_anything_hidden_stays_the_same_value() -> None:
     assert not set(IGNORABLE) & set(text)
 
 
-def test_json_on_a_terminal_is_inert_and_still_the_same_value(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_on_a_terminal_is_inert_and_still_the_same_value(capsys, monkeypatch) -> None:
     monkeypatch.setattr(terminal, "stdout", terminal.Console(width=20))
     value = {
         "query_id": "a\u202eb\u200b\x9b2J\n\U000e0041 [red]Zürich[/] " + "x" * 60,

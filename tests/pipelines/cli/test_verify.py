@@ -397,8 +397,7 @@ def test_a_rule_that_was_laxer_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [("voices", "the capacities of"), ("radar", "keep-evidence of")],
+    ("name", "told"), [("voices", "the capacities of"), ("radar", "keep-evidence of")]
 )
 def test_keep_evidence_beyond_what_edges_and_ranks_allow(name: str, told: str) -> None:
     """With energy and margins made to fit it."""

@@ -1,10 +1,11 @@
 """Alerts: the right ones, in order, at least once, whatever fails in between."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, time, timedelta
+from datetime import time, timedelta
+from functools import partial
 from pathlib import Path
 from runpy import run_path
 
@@ -39,7 +40,6 @@ ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "consuming.md"
 SCHEMA = ROOT / "pipelines" / "job" / "alerting" / "alert.answer.1.json"
 ACCEPTED, REFUSED, DOWN = Attempt(204), Attempt(404), Attempt(503)
-AT_ONCE = Timing()
 
 
 @dataclass(frozen=True)
@@ -55,23 +55,19 @@ class Record:
 class Topic:
     """A log in memory that remembers commits; `outages` polls and commits fail."""
 
-    def __init__(self, values: Sequence[bytes], partitions: int = 2) -> None:
-        self.partitions = [values[p::partitions] for p in range(partitions)]
-        self.committed = dict.fromkeys(range(partitions), 0)
+    def __init__(self, *partitions: Sequence[bytes | None]) -> None:
+        self.partitions = partitions
+        self.committed = dict.fromkeys(range(len(partitions)), 0)
         self.outages = 0
 
-    def reader(self, batch: int) -> "Reader":
-        return Reader(self, dict(self.committed), batch)
-
-
-class Reader:
-    def __init__(self, topic: Topic, places: dict[int, int], batch: int) -> None:
-        self.topic, self.places, self.batch = topic, places, batch
+    def reader(self, batch: int) -> "Topic":
+        self.places, self.batch = dict(self.committed), batch
+        return self
 
     def poll(self, *, timeout_s: float) -> list[Record]:
         self.fail()
         polled = []
-        for partition, values in enumerate(self.topic.partitions):
+        for partition, values in enumerate(self.partitions):
             start = self.places[partition]
             some = values[start : start + self.batch]
             polled += [Record(partition, start + i, value) for i, value in enumerate(some)]
@@ -80,13 +76,12 @@ class Reader:
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
         self.fail()
-        for partition, offset in next_offsets.items():
-            assert offset >= self.topic.committed[partition]
-            self.topic.committed[partition] = offset
+        assert all(offset >= self.committed[p] for p, offset in next_offsets.items())
+        self.committed |= next_offsets
 
     def fail(self) -> None:
-        if self.topic.outages:
-            self.topic.outages -= 1
+        if self.outages:
+            self.outages -= 1
             raise BrokerError("away")
 
 
@@ -108,37 +103,29 @@ class Receiver:
 
 
 def answer(query_id: str, step: int, changed: bool | None = True, **fields) -> AnswerEvent:
-    moment = ANSWER.observed_at + timedelta(hours=step)
-    return replace(
-        ANSWER, query_id=query_id, step=step, observed_at=moment, changed=changed, **fields
-    )
+    fields |= {"observed_at": ANSWER.observed_at + timedelta(hours=step), "changed": changed}
+    return replace(ANSWER, query_id=query_id, step=step, **fields)
 
 
 def run(
     topic: Topic,
-    receiver: Receiver,
-    settings: AlertSettings | None = None,
+    deliver: Callable[[Sequence[Alert]], Attempt],
+    settings: AlertSettings = AlertSettings(),  # noqa: B008 frozen
+    timing: Timing = Timing(),  # noqa: B008 frozen
     *,
     batch: int = 3,
-    timing: Timing = AT_ONCE,
-    start: datetime = ANSWER.observed_at,
-    drained=lambda: True,
+    clock: FakeClock | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+    drained: Callable[[], bool] = lambda: True,
 ) -> AlertCounts:
-    alerting = Alerting(
-        topic.reader(batch),
-        receiver,
-        settings or AlertSettings(),
-        timing,
-        stopping=lambda: False,
-        clock=FakeClock(start),
-    )
+    clock, reader = clock or FakeClock(ANSWER.observed_at), topic.reader(batch)
+    alerting = Alerting(reader, deliver, settings, timing, stopping=stopping, clock=clock)
     return alerting.run(drained=drained)
 
 
 def test_only_what_was_asked_for_is_reported() -> None:
-    falsified = replace(
-        ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED, previous_answer="Basel")
-    )
+    memory = MemoryVerdict(MemoryDecision.FALSIFIED, previous_answer="Basel")
+    falsified = replace(ANSWER.verdict, memory=memory)
     events = [
         answer("a", 0, None, abstention=None),
         answer("a", 1, True, abstention=None, tags=("x",)),
@@ -155,7 +142,7 @@ def test_only_what_was_asked_for_is_reported() -> None:
         (AlertSettings(occasions=("abstained", "changed")), ["a/1", "a/3", "b/0"]),
     ]:
         receiver = Receiver()
-        counts = run(Topic(values, partitions=1), receiver, settings)
+        counts = run(Topic(values), receiver, settings)
         assert receiver.ids == expected
         assert (counts.delivered, counts.passed_over) == (len(expected), 5 - len(expected))
 
@@ -174,9 +161,7 @@ def test_settings_come_from_a_file(tmp_path: Path) -> None:
     st.integers(1, 4),
     st.sampled_from([Timing(), Timing(timedelta(hours=2))]),
 )
-def test_no_alert_is_lost_and_order_is_kept(
-    answers: list[tuple[str, bool]], faults: list[str], batch: int, timing: Timing
-) -> None:
+def test_no_alert_is_lost_and_order_is_kept(answers, faults, batch, timing) -> None:
     """The receiver goes down, the process dies right after a delivery, the broker goes away."""
     steps = dict.fromkeys("abc", 0)
     values: list[list[bytes]] = [[], []]
@@ -187,9 +172,7 @@ def test_no_alert_is_lost_and_order_is_kept(
         if changed:
             wanted[query_id].append(f"{query_id}/{event.step}")
         steps[query_id] += 1
-    topic = Topic([])
-    topic.partitions = values
-    received = []
+    topic, received = Topic(*values), []
 
     class CrashError(Exception):
         pass
@@ -208,19 +191,11 @@ def test_no_alert_is_lost_and_order_is_kept(
                 raise CrashError
             return ACCEPTED
 
-        alerting = Alerting(
-            topic.reader(batch),
-            deliver,
-            AlertSettings(),
-            timing,
-            stopping=lambda stopped=stopped: bool(stopped),
-            clock=FakeClock(ANSWER.observed_at),
-        )
         with suppress(CrashError):
-            alerting.run(drained=lambda: True)
+            run(topic, deliver, timing=timing, batch=batch, stopping=partial(bool, stopped))
     topic.outages = 0
     last = Receiver()
-    run(topic, last, batch=batch, timing=timing)
+    run(topic, last, timing=timing, batch=batch)
     received += last.ids
     for query_id, ids in wanted.items():
         assert list(dict.fromkeys(x for x in received if x.startswith(query_id))) == ids
@@ -229,11 +204,10 @@ def test_no_alert_is_lost_and_order_is_kept(
 
 def test_a_digest_holds_what_came_in_its_hours_and_nothing_is_committed_before() -> None:
     """Also in quiet hours, at the end of which everything comes at once."""
-    start = ANSWER.observed_at  # noon
-    quiet = QuietHours(start=time(11), end=time(14))
-    for timing, hours in ((Timing(timedelta(hours=2)), 2), (Timing(quiet=quiet), 2)):
-        topic = Topic([encode(answer("a", 0)), encode(answer("b", 1))], partitions=1)
-        receiver, clock = Receiver(), FakeClock(start)
+    quiet = QuietHours(start=time(11), end=time(14))  # it is noon
+    for timing in (Timing(timedelta(hours=2)), Timing(quiet=quiet)):
+        topic = Topic([encode(answer("a", 0)), encode(answer("b", 1))])
+        receiver, clock = Receiver(), FakeClock(ANSWER.observed_at)
         polls: list[tuple[float, int]] = []
 
         def poll_later(clock=clock, topic=topic, polls=polls) -> bool:
@@ -241,18 +215,15 @@ def test_a_digest_holds_what_came_in_its_hours_and_nothing_is_committed_before()
             clock.seconds += 900
             return len(polls) > 12
 
-        run_with = Alerting(
-            topic.reader(3), receiver, AlertSettings(), timing, stopping=lambda: False, clock=clock
-        )
-        assert run_with.run(drained=poll_later).delivered == 2
-        assert receiver.received == [["a/0", "b/1"]]
-        assert all((committed == 2) == (passed >= hours) for passed, committed in polls)
+        counts = run(topic, receiver, timing=timing, clock=clock, drained=poll_later)
+        assert (counts.delivered, receiver.received) == (2, [["a/0", "b/1"]])
+        assert all((committed == 2) == (passed >= 2) for passed, committed in polls)
 
 
 def test_what_waits_is_bounded_and_the_rest_stays_in_the_topic() -> None:
     values = [encode(answer("a", step)) for step in range(MOST_WAITING + 3)]
     receiver = Receiver()
-    run(Topic(values, partitions=1), receiver, batch=100, timing=Timing(timedelta(days=999)))
+    run(Topic(values), receiver, batch=100, timing=Timing(timedelta(days=999)))
     assert [len(ids) for ids in receiver.received] == [MOST_WAITING, 3]
 
 
@@ -270,32 +241,20 @@ def test_a_message_names_what_happened_and_words_of_pages_stay_words() -> None:
     assert text.count("now: no answer") == MESSAGE_ALERTS
 
 
-def test_a_refusal_is_counted_and_the_next_alert_goes_out() -> None:
-    topic = Topic([encode(answer("a", step)) for step in range(3)], partitions=1)
-    receiver = Receiver([ACCEPTED, REFUSED])
-    counts = run(topic, receiver)
-    assert (counts.delivered, counts.refused) == (2, 1)
-    assert topic.committed == {0: 3}
-
-
-def test_what_cannot_be_read_stops_nothing() -> None:
-    topic = Topic([b"{", encode(answer("a", 0)), None, b"\xff"], partitions=1)
-    counts = run(topic, Receiver())
-    assert (counts.delivered, counts.unreadable) == (1, 2)
-    assert topic.committed == {0: 4}
+def test_neither_a_refusal_nor_what_cannot_be_read_stops_the_next_alert() -> None:
+    events = [encode(answer("a", step)) for step in range(3)]
+    topic = Topic([b"{", *events, None, b"\xff"])
+    counts = run(topic, Receiver([ACCEPTED, REFUSED]))
+    assert (counts.delivered, counts.refused, counts.unreadable) == (2, 1, 2)
+    assert topic.committed == {0: 6}
 
 
 def test_the_payload_is_as_documented() -> None:
     schema = json.loads(SCHEMA.read_text("utf-8"))
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
-    retained = replace(
-        ANSWER,
-        abstention=None,
-        answer="Zürich",
-        status=AnswerStatus.REMEMBERED,
-        provenance=Provenance.LIVE,
-    )
+    changes = {"abstention": None, "answer": "Zürich", "status": AnswerStatus.REMEMBERED}
+    retained = replace(ANSWER, provenance=Provenance.LIVE, **changes)
     for event in (ANSWER, retained):
         told = json.loads(payload(Alert(event, ("changed",))))
         validator.validate(told)
@@ -328,11 +287,11 @@ def test_the_documented_check_of_signatures_works() -> None:
     is_authentic = run_path(str(ROOT / "examples" / "alert_receiver.py"))["is_authentic"]
     now, body = 1_750_000_000, '{"answer":"Zürich"}'.encode()
     signed = signature(b"key", now, body)
-    assert is_authentic(b"key", signed, body, now=now)
-    assert is_authentic(b"key", signed, body, now=now + 299)
-    assert not is_authentic(b"key", signed, body, now=now + 301)
-    assert not is_authentic(b"key", signed, body + b" ", now=now)
-    assert not is_authentic(b"other", signed, body, now=now)
-    assert not is_authentic(b"key", signed.replace(f"t={now}", f"t={now + 1}"), body, now=now)
-    for nonsense in ("", "t=", "v1=", "t=x,v1=y", "t=1", signed[:-1], "v1=a,t=1,t=2", "t=1,v1=ü"):
-        assert not is_authentic(b"key", nonsense, body, now=now)
+    given = [b"key", signed, body, now]
+    nonsense = ("", "t=", "v1=", "t=x,v1=y", "t=1", signed[:-1], "v1=a,t=1,t=2", "t=1,v1=ü")
+    forged = [(1, signed.replace(f"t={now}", f"t={now + 1}")), *((1, text) for text in nonsense)]
+    for place, value in [(3, now + 301), (2, body + b" "), (0, b"other"), *forged]:
+        key, header, said, at = [*given[:place], value, *given[place + 1 :]]
+        assert not is_authentic(key, header, said, now=at)
+    for at in (now, now + 299):
+        assert is_authentic(b"key", signed, body, now=at)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -284,9 +283,7 @@ def test_an_answer_that_persists_is_restored_whoever_complains(engine: Engine) -
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_a_person_knows_better_than_the_model_that_an_answer_persists(
-    engine: Engine, before: bool
-) -> None:
+def test_a_person_knows_better_than_the_model_that_an_answer_persists(engine, before) -> None:
     """The decision holds, given before or after the finding, and no later complaint undoes it."""
     snapshot = keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
     believing = encode_state(Belief("Rome", 0.9, 0.1))
@@ -545,9 +542,7 @@ FLOODS = st.lists(st.tuples(st.integers(0, 40), ANSWERS), min_size=1, max_size=6
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(FLOODS)
-def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(
-    tmp_path: Path, flood
-) -> None:
+def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(tmp_path, flood) -> None:
     """However many strangers say that the truth is a lie."""
     file = tmp_path / "flood.db"
     file.unlink(missing_ok=True)

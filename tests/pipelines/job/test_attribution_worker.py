@@ -34,7 +34,7 @@ from radarstream.schemas.errors import (
 )
 from radarstream.schemas.incidents import Complaint
 from radarstream.schemas.records import OutboxRecord
-from tests.brokers import Broker, event
+from tests.brokers import event
 from tests.builders import make_snapshot
 from tests.pipelines.job.attributing_rig import NOW, claims, keep, worker_on
 
@@ -207,9 +207,7 @@ OPTIONS = "options = { check_unaided = true }"
 @pytest.mark.parametrize(
     ("options", "checked"), [("", "uncontradicted"), (OPTIONS, True), ("options = {}", True)]
 )
-def test_options_of_the_settings_reach_the_worker(
-    tmp_path: Path, options: str, checked: object
-) -> None:
+def test_options_of_the_settings_reach_the_worker(tmp_path, options, checked) -> None:
     with opened_worker(settings_with(tmp_path, options), Stop(), kafka=False) as worker:
         attributor = worker.attributing.attributor
         assert isinstance(attributor, RagOrigin)
@@ -228,9 +226,7 @@ def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
         pass
 
 
-def test_an_empty_database_under_a_group_that_has_read_complaints_is_refused(
-    own_broker: Broker, tmp_path: Path
-) -> None:
+def test_an_empty_database_under_a_group_that_has_read_complaints_is_refused(own_broker, tmp_path):
     options = own_broker.options(partitions=1)
     ensure_topics(options)
     group = f"{options.group}-complaints"

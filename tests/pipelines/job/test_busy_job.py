@@ -13,7 +13,6 @@ from radarstream.pipelines.job.answering import running
 from radarstream.pipelines.job.telemetry.observing import BatchProgress
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.records import RawRecord
-from tests.brokers import Broker
 from tests.clocks import until
 from tests.end_to_end.running_job import produce, snapshots
 from tests.pipelines.job.job_rig import running_job, settings_for
@@ -35,9 +34,7 @@ class Batches:
         return []
 
 
-def test_a_batch_that_hangs_is_told_truthfully(
-    own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_hangs_is_told_truthfully(own_broker, tmp_path, monkeypatch) -> None:
     options = own_broker.options(partitions=2)
     produce(options, snapshots(20))
     batches = Batches()
@@ -68,9 +65,7 @@ def test_a_batch_that_hangs_is_told_truthfully(
             batches.may_end.release(100)
 
 
-def test_an_idle_job_says_that_it_is_up_to_date(
-    own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_job_says_that_it_is_up_to_date(own_broker, tmp_path, monkeypatch) -> None:
     """Else the alert would fire for the first batch after a quiet night, however short."""
     options = own_broker.options(partitions=1)
     produce(options, snapshots(2))

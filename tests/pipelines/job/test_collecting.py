@@ -161,9 +161,7 @@ def test_one_failing_query_backs_off_and_the_others_go_on(world: World) -> None:
 
 
 @pytest.mark.parametrize("further", [0, 2])
-def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(
-    world: World, further: int
-) -> None:
+def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(world, further) -> None:
     deep = [(0, ""), (10, ""), (0, "capital peru")][: 1 + further]
     collector = watching(world, further_searches=further)
     collector.replace((Watched(question="What is the capital of Peru?", id="a", cadence="1h"),))
@@ -294,9 +292,7 @@ def test_periods_that_cannot_be(first: str, last: str) -> None:
         periods(first, last, "year", TODAY)
 
 
-def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(
-    tmp_path: Path, world: World
-) -> None:
+def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(tmp_path, world) -> None:
     file = tmp_path / "history.jsonl"
     requests = [SearchRequest(Query(name, f"Who is {name}?"), k=20) for name in ("a", "b")]
     spans = periods("2021", "2023", "year", TODAY)
@@ -322,9 +318,7 @@ def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(
     assert snapshots[0].observed_at == datetime(2021, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
-def test_a_backfill_goes_past_a_failure_and_stops_when_credits_end(
-    tmp_path: Path, world: World
-) -> None:
+def test_a_backfill_goes_past_a_failure_and_stops_when_credits_end(tmp_path, world) -> None:
     requests = [SearchRequest(Query(name, "Who?")) for name in ("a", "b", "c")]
     world.search_faults["a"] = [SearchFailedError(FailureClass.UNAVAILABLE, "down")]
     world.search_faults["b"] = [SearchFailedError(FailureClass.OUT_OF_BUDGET, "used up")]

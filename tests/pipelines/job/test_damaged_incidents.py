@@ -20,9 +20,7 @@ def damage(engine: Engine, statement: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["X'FF'", "'text'", "CAST('{\"schema\":1}' AS BLOB)"])
-def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attributed(
-    engine: Engine, value: str
-) -> None:
+def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attributed(engine, value):
     for query in ("tea", "cup"):
         keep(engine, LIED, answer="Rome", query_id=query)
         complaint(engine, "eve", query_id=query)

@@ -51,9 +51,7 @@ def failing(work: Callable[..., Any], *errors: BaseException) -> Callable[..., A
     return wrapped
 
 
-def test_a_poisoned_record_beside_a_failing_model_does_not_end_the_job(
-    life: Life, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poisoned_record_beside_a_failing_model_does_not_end_the_job(life, monkeypatch) -> None:
     """The model's error came before the defect; it is not its cause."""
     append(life, payload(0, 0), BROKEN)
     complete = UnreliableGenerator.complete
@@ -115,9 +113,7 @@ def test_draining_ends_with_the_log_also_when_records_are_held_back() -> None:
         assert reasons(life) == []
 
 
-def test_records_of_a_partition_lost_while_the_batch_filled_are_left_to_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_records_of_a_partition_lost_while_the_batch_filled_are_left_to_others(monkeypatch) -> None:
     with born(peaceful(queries=2, partitions=2, lateness_s=25.0)) as life:
         append(life, payload(0, 0), payload(0, 1))
         life.worker.driver.step()

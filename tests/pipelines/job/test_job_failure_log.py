@@ -44,9 +44,7 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
         (KeyError("foreign words"), JobFailedError, ["failed"]),
     ],
 )
-def test_frames_are_for_defects_only(
-    error: Exception, raised: type[Exception], events: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames_are_for_defects_only(error, raised, events, monkeypatch) -> None:
     """What the message says in full is not logged: the command line prints it."""
 
     @contextmanager
@@ -63,9 +61,7 @@ def test_frames_are_for_defects_only(
 
 
 @pytest.mark.parametrize("error", [BrokerError("away"), DatabaseUnavailableError("away")])
-def test_what_fails_after_the_start_is_in_the_log_too(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_after_the_start_is_in_the_log_too(error, monkeypatch) -> None:
     class Failing:
         def run(self, **_: object) -> None:
             raise error

@@ -145,9 +145,7 @@ def raised(error: BaseException) -> BaseException:
 
 @pytest.mark.parametrize("error", FOREIGN, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("log_format", ["json", "console"])
-def test_an_error_is_told_by_class_causes_and_place(
-    error: BaseException, log_format: str, restored: None
-) -> None:
+def test_an_error_is_told_by_class_causes_and_place(error, log_format, restored) -> None:
     stream = io.StringIO()
     configure_logging(TelemetrySettings(log_format=log_format), stream)
     caught = raised(error)
@@ -209,9 +207,7 @@ def test_numbers_of_our_own_messages_are_shown(lines: Lines) -> None:
     ]
 
 
-def test_faulty_records_and_warnings_say_nothing(
-    stream: io.StringIO, lines: Lines, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_faulty_records_and_warnings_say_nothing(stream, lines, capsys) -> None:
     logging.getLogger("library").error("%d", PHRASE)
     logging.getLogger("library").error(Talkative())
     with warnings.catch_warnings():

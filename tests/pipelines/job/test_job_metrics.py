@@ -130,9 +130,7 @@ def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Valu
     assert value("answers_total", outcome="changed") == 0
 
 
-def test_polling_publishing_committing_retrying_and_holding_back(
-    observer: Observer, value: Value
-) -> None:
+def test_polling_publishing_committing_retrying_and_holding_back(observer, value) -> None:
     before = value("last_commit_timestamp_seconds")
     for polled in (records(3), records(2), []):
         observer.polled(polled)
@@ -173,9 +171,7 @@ query_ids = st.text(min_size=1, max_size=20)
 
 
 @given(st.lists(st.tuples(query_ids, st.text(max_size=20)), max_size=5))
-def test_the_number_of_series_does_not_grow_with_what_arrives(
-    arriving: list[tuple[str, str]],
-) -> None:
+def test_the_number_of_series_does_not_grow_with_what_arrives(arriving) -> None:
     metrics = JobMetrics()
     metrics.outcomes([ANSWER, DEAD_LETTER], NOW)
     before = series(metrics)
@@ -227,9 +223,7 @@ def test_calls_and_hits_are_the_cache_s(cache: ResponseCache) -> None:
     assert value("model_tokens_total", model="generator", direction="in") is None
 
 
-def test_tokens_cost_and_errors_are_the_backend_s(
-    cache: ResponseCache, api: OpenAiGenerator
-) -> None:
+def test_tokens_cost_and_errors_are_the_backend_s(cache, api) -> None:
     value = of_models(generator=Cached(api, cache))
     assert value("model_cost_total", model="generator") == 0.0
     api.client.tokens_in, api.client.tokens_out = 2_000_000, 500_000

@@ -22,9 +22,7 @@ def records(*offsets: int, partition: int = 0) -> list[RawRecord]:
     return [RawRecord("e/t/0", n, b"", log=LogPosition("e", partition, n)) for n in offsets]
 
 
-def test_all_is_read_once_the_ends_that_the_broker_tells_were_polled(
-    lag: Lag, told: dict[int, Offsets]
-) -> None:
+def test_all_is_read_once_the_ends_that_the_broker_tells_were_polled(lag, told) -> None:
     lag.assigned(frozenset({0, 1}))
     assert not lag.all_read()  # not known
     told |= {0: Offsets(0, 3), 1: Offsets(0, 9, 9)}

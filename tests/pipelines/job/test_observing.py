@@ -52,9 +52,7 @@ def made(health: Health) -> Mapping[str, bool]:
     return found
 
 
-def test_a_database_that_is_away_while_its_outbox_is_counted_ends_nothing(
-    observing: Callable[..., Observer], health: Health
-) -> None:
+def test_a_database_that_is_away_while_its_outbox_is_counted_ends_nothing(observing, health):
     def away() -> int:
         raise OperationalError("SELECT count(*)", None, ConnectionError())
 
@@ -67,9 +65,7 @@ def test_a_database_that_is_away_while_its_outbox_is_counted_ends_nothing(
     assert checks(health) == {"broker": False, "database": False, "models": False}
 
 
-def test_a_dead_letter_is_logged_with_its_id_and_the_query_if_it_is_known(
-    observing: Callable[..., Observer], log: CapturingLogger
-) -> None:
+def test_a_dead_letter_is_logged_with_its_id_and_the_query_if_it_is_known(observing, log) -> None:
     snapshot = make_snapshot(["Rex won."], query_id="cup")
     late = replace(
         DEAD_LETTER, reason=ReasonClass.LATE, payload_base64=b64encode(encode(snapshot)).decode()
@@ -84,9 +80,7 @@ def test_a_dead_letter_is_logged_with_its_id_and_the_query_if_it_is_known(
     ]
 
 
-def test_an_error_counts_against_what_failed(
-    observing: Callable[..., Observer], health: Health
-) -> None:
+def test_an_error_counts_against_what_failed(observing, health) -> None:
     observer = observing()
     observer.polled([RECORD])
     observer.assigned(frozenset({0}))
@@ -100,9 +94,7 @@ def test_an_error_counts_against_what_failed(
     assert checks(health) == {"broker": True, "database": False, "models": True}
 
 
-def test_models_that_no_snapshot_got_an_answer_from_are_not_ready(
-    observing: Callable[..., Observer], health: Health
-) -> None:
+def test_models_that_no_snapshot_got_an_answer_from_are_not_ready(observing, health) -> None:
     observer = observing()
     steps: list[tuple[list[AnswerEvent | DeadLetter], bool]] = [
         ([ANSWER], True),
@@ -116,9 +108,7 @@ def test_models_that_no_snapshot_got_an_answer_from_are_not_ready(
         assert checks(health) == {"broker": False, "database": False, "models": ready}
 
 
-def test_a_defect_is_told_with_its_record_and_its_exception(
-    observing: Callable[..., Observer], log: CapturingLogger
-) -> None:
+def test_a_defect_is_told_with_its_record_and_its_exception(observing, log) -> None:
     defect = KeyError("purple-canary")
     observing().broken(RECORD, defect)
     [call] = log.calls
@@ -126,9 +116,7 @@ def test_a_defect_is_told_with_its_record_and_its_exception(
     assert call.kwargs == {"source": "e/t/0", "position": 7, "error": defect}
 
 
-def test_a_worker_without_partitions_says_so_until_it_has_some(
-    observing: Callable[..., Observer], health: Health, log: CapturingLogger
-) -> None:
+def test_a_worker_without_partitions_says_so_until_it_has_some(observing, health, log) -> None:
     observer, seconds = observing(), [0.0]
     observer.now, observer.group = lambda: seconds[0], "g"
     observer.since = observer.logged_at = 0.0

@@ -86,9 +86,7 @@ def quarantined_without_a_person(worker: Attributing) -> list[str]:
 @pytest.mark.parametrize(
     ("seed", "approve_at"), [(0, 0), (1, ANSWERS // 2), (2, ANSWERS - 1), (3, ANSWERS // 2)]
 )
-def test_who_complains_about_every_answer_has_no_honest_page_removed(
-    engine: Engine, seed: int, approve_at: int
-) -> None:
+def test_who_complains_about_every_answer_has_no_honest_page_removed(engine, seed, approve_at):
     """Fifteen of eighteen answers were right; a person approved the three lies among them."""
     worker = worker_on(engine, attributions_per_hour=10_000)
     lied = [False, *places(seed)]  # the first answer was right
@@ -119,9 +117,7 @@ def test_no_order_of_lies_helps_against_most_of_the_pages(engine: Engine, first:
     assert withheld_keys(engine, honest) == {}
 
 
-def test_an_approval_before_the_attribution_makes_no_trust_while_others_wait(
-    engine: Engine,
-) -> None:
+def test_an_approval_before_the_attribution_makes_no_trust_while_others_wait(engine) -> None:
     """All is reported at once, and a person approves the lies before anything was looked into."""
     worker = worker_on(engine, attributions_per_hour=10_000)
     lied = [True] * LIES + [False] * (ANSWERS - LIES)
@@ -138,9 +134,7 @@ def test_an_approval_before_the_attribution_makes_no_trust_while_others_wait(
     assert not REMOVING & set(honest)
 
 
-def test_half_of_the_pages_or_sites_goes_to_a_person_even_from_trusted_senders(
-    engine: Engine,
-) -> None:
+def test_half_of_the_pages_or_sites_goes_to_a_person_even_from_trusted_senders(engine) -> None:
     trusted(engine, "ada", "bob")
     worker = worker_on(engine)
     run_out(worker)

@@ -38,9 +38,7 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("job", [{"partitions": (1,)}, {"membership": "group"}])
-def test_an_empty_database_under_a_group_that_committed_is_refused(
-    job: dict[str, object], own_broker: Broker, tmp_path: Path
-) -> None:
+def test_an_empty_database_under_a_group_that_committed_is_refused(job, own_broker, tmp_path):
     options = own_broker.options(partitions=2)
     produce(options, snapshots(6))
     drained(settings_for(options, tmp_path / "first.db"))
@@ -60,9 +58,7 @@ def test_an_empty_database_under_a_group_that_committed_is_refused(
 @pytest.mark.parametrize(
     ("job", "kept"), [({}, "a backup"), ({"membership": "group"}, "no write-ahead log")]
 )
-def test_a_rolled_back_database_is_refused(
-    job: dict[str, object], kept: str, own_broker: Broker, tmp_path: Path
-) -> None:
+def test_a_rolled_back_database_is_refused(job, kept, own_broker, tmp_path) -> None:
     options = own_broker.options(partitions=2)
     file, copy = tmp_path / "state.db", tmp_path / "copy.db"
     settings = settings_for(options, file, job=job)
@@ -87,9 +83,7 @@ def test_a_rolled_back_database_is_refused(
     assert len(events(options, "answers.defended")) == 8
 
 
-def test_a_partition_that_another_database_answered_is_not_taken_over(
-    own_broker: Broker, tmp_path: Path
-) -> None:
+def test_a_partition_that_another_database_answered_is_not_taken_over(own_broker, tmp_path) -> None:
     """Its worker began with another database, before the group had committed anything."""
     options = own_broker.options(partitions=1)
     produce(options, snapshots(2))
@@ -112,9 +106,7 @@ def test_a_partition_that_another_database_answered_is_not_taken_over(
     assert took == []
 
 
-def test_a_group_that_has_committed_dead_letters_only_starts_again(
-    own_broker: Broker, tmp_path: Path
-) -> None:
+def test_a_group_that_has_committed_dead_letters_only_starts_again(own_broker, tmp_path) -> None:
     options = own_broker.options(partitions=1)
     produce(options, [])
     broken = Envelope("1", "search.snapshot", "test", "1", "x")
@@ -126,9 +118,7 @@ def test_a_group_that_has_committed_dead_letters_only_starts_again(
 
 
 @pytest.mark.parametrize("damage", ["deleted", "cut off", "replaced", "emptied"])
-def test_a_running_job_ends_when_its_database_goes(
-    damage: str, own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_running_job_ends_when_its_database_goes(damage, own_broker, tmp_path, monkeypatch):
     options = own_broker.options(partitions=1)
     produce(options, snapshots(2))
     file = tmp_path / "state.db"

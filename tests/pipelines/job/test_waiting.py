@@ -1,7 +1,6 @@
 """A start that waits for what is not there yet, and what it does not wait for."""
 
 from collections.abc import Callable
-from pathlib import Path
 from threading import Event, Thread, active_count
 from typing import Any
 
@@ -89,17 +88,13 @@ def test_pauses_grow_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize("url", ["postgresql://nobody@/postgres", "postgresql://postgres@/nothing"])
-def test_a_user_or_database_that_does_not_exist_ends_the_start(
-    url: str, postgresql_socket: str, waiting: Waiting
-) -> None:
+def test_a_user_or_database_that_does_not_exist_ends_the_start(url, postgresql_socket, waiting):
     with pytest.raises(ConfigurationError, match="does not exist"):
         waiting.until("database", lambda: open_engine(f"{url}?host={postgresql_socket}"))
 
 
 @pytest.mark.parametrize("what", ["watch", "attribute"])
-def test_the_other_processes_wait_likewise(
-    what: str, tmp_path: Path, stop: Stop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_other_processes_wait_likewise(what, tmp_path, stop, monkeypatch) -> None:
     monkeypatch.setenv("SERPAPI_KEY", "k")
     settings = load_settings(
         profile="scripted",

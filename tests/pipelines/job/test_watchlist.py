@@ -147,9 +147,7 @@ def test_an_entry_that_says_the_same_is_the_same_text() -> None:
     st.floats(0.0, 0.5),
     st.text("abc", min_size=1, max_size=5),
 )
-def test_jitter_is_bounded_and_the_same_for_everybody(
-    fetched: int, cadence: str, jitter: float, name: str
-) -> None:
+def test_jitter_is_bounded_and_the_same_for_everybody(fetched, cadence, jitter, name) -> None:
     entry = Watched(question="a", id=name, cadence=cadence, jitter=jitter)
     wait = entry.next_due_ms(fetched) - fetched
     whole = cadence_seconds(cadence) * 1000

@@ -21,9 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @given(st.integers(1, 9), st.integers(0, 9), st.integers(0, 3))
-def test_the_status_follows_from_the_numbers_of_the_sentence(
-    sites: int, rivals: int, withstand: int
-) -> None:
+def test_the_status_follows_from_the_numbers_of_the_sentence(sites, rivals, withstand) -> None:
     rival = "Rome" if rivals else None
     told = support_in_words(Support(sites, rivals, rival_answer=rival))
     said = re.match(r"(\d+) independent sites? says? so(?:, (\d+) says? Rome)?", told)

@@ -69,9 +69,7 @@ def test_who_may_only_ask_reads_no_document_here_either(tmp_path: Path, origin: 
 @pytest.mark.parametrize(
     ("role", "origin"), [(Role.OPERATE, "corpus"), (Role.ASK, "search passed")]
 )
-def test_operators_read_the_evidence_and_the_web_is_no_secret(
-    tmp_path: Path, role: Role, origin: str
-) -> None:
+def test_operators_read_the_evidence_and_the_web_is_no_secret(tmp_path, role, origin) -> None:
     shown = page_for(tmp_path, role, origin)
     assert all(f"{word} SECRET" in shown for word in ("TEXT", "ATOMIC", "RIVAL"))
 

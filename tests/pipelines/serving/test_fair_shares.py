@@ -77,9 +77,7 @@ def asks(port: int, source: str) -> int:
     ],
     ids=["nothing", "half a line", "no body", "no body of a user"],
 )
-def test_nobody_shuts_the_service_without_a_whole_request(
-    tmp_path: Path, sent: bytes, count: int
-) -> None:
+def test_nobody_shuts_the_service_without_a_whole_request(tmp_path, sent, count) -> None:
     health = free_port()
     with process(tmp_path, answers=True, health_listen=f"127.0.0.1:{health}") as (port, pid):
         assert asks(port, "127.0.0.1") == 200  # it is there before the flood
@@ -153,9 +151,7 @@ def test_a_port_of_health_in_use_names_its_setting(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 40), st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=90))
-def test_no_user_takes_all_places_where_there_are_four(
-    most: int, moves: list[tuple[str, bool]]
-) -> None:
+def test_no_user_takes_all_places_where_there_are_four(most, moves) -> None:
     """Whoever holds none finds a place, unless others than one hold all; none is given twice."""
     places, held = Places(most, ServingMetrics()), dict[str, list[ExitStack]]()
     for user, comes in moves:
@@ -233,9 +229,7 @@ def test_nothing_is_computed_for_a_client_that_left(tmp_path: Path, path: str, b
 
 
 @pytest.mark.parametrize("judge", ["rules", "language_model"])
-def test_the_cache_tells_nobody_what_others_asked_about_own_documents(
-    tmp_path: Path, judge: str
-) -> None:
+def test_the_cache_tells_nobody_what_others_asked_about_own_documents(tmp_path, judge) -> None:
     settings = service_settings(tmp_path)
     adaptive = {"policy": "adaptive", "sentinel": judge, "strategist": judge, "threshold": 0.05}
     orchestration = OrchestrationSettings.model_validate(adaptive)

@@ -90,9 +90,7 @@ def head(length: int) -> bytes:
 
 
 @pytest.mark.parametrize("part", [b"POST /answers HT", head(100) + b'{"question'])
-def test_a_slow_client_is_given_up_and_blocks_nobody(
-    tmp_path: Path, part: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_client_is_given_up_and_blocks_nobody(tmp_path, part, monkeypatch) -> None:
     monkeypatch.setattr("radarstream.pipelines.serving.server.HEAD_S", 0.3)
     with (
         running(fake_service(tmp_path, request_s=0.3)) as port,
@@ -173,9 +171,7 @@ def process(folder: Path, *, answers: bool, **given: object) -> Iterator[tuple[i
         child.join(20)
 
 
-def test_killed_in_a_stream_a_client_hears_and_asks_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_in_a_stream_a_client_hears_and_asks_again(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(openai_api, "EARLY_S", 0.01)
     with process(tmp_path, answers=False) as (port, pid):
         client = openai.OpenAI(base_url=f"{BASE}:{port}/v1", api_key="all", max_retries=0)
@@ -191,9 +187,7 @@ def test_killed_in_a_stream_a_client_hears_and_asks_again(
         os.kill(pid, signal.SIGTERM)
 
 
-def test_an_error_after_the_stream_began_is_an_event(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: HeldAsker
-) -> None:
+def test_an_error_after_the_stream_began_is_an_event(tmp_path, monkeypatch, held) -> None:
     monkeypatch.setattr(openai_api, "EARLY_S", 0.01)
     monkeypatch.setattr(openai_api, "HEARTBEAT_S", 0.01)
     with running(fake_service(tmp_path, held, timeout_s=0.2)) as port:

@@ -82,9 +82,7 @@ def test_what_cannot_be_read_has_a_code_and_a_reason(client: httpx.Client, name:
         ({"title": "nothing"}, 400, "invalid_value"),
     ],
 )
-def test_what_is_no_document_is_refused(
-    client: httpx.Client, document: dict[str, str], status: int, code: str
-) -> None:
+def test_what_is_no_document_is_refused(client, document, status, code) -> None:
     refused = asked(client, document)
     assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
 

@@ -87,9 +87,7 @@ def test_no_body_breaks_the_service(client: TestClient, path: str, body: bytes) 
 
 @settings(max_examples=30, deadline=None)
 @given(query=st.text(max_size=40), search=st.text(max_size=40), seen=st.text(max_size=15))
-def test_no_address_breaks_the_service(
-    client: TestClient, query: str, search: str, seen: str
-) -> None:
+def test_no_address_breaks_the_service(client, query, search, seen) -> None:
     path = quote(query, safe="", errors="replace")
     assert client.get(f"/answers/{path}", headers=HEADERS).status_code in (200, 400, 404)
     parameters = urlencode({"search": search, "limit": seen}, errors="replace")

@@ -55,9 +55,7 @@ def models_ready(url: str) -> bool:
     return bool(POLLING.get(f"{url}/readyz").json()["checks"]["models"])
 
 
-def test_questions_wait_for_the_models_and_their_time_counts_from_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_wait_for_the_models_and_their_time_counts_from_then(tmp_path, monkeypatch):
     load, asker, got = Loading(), HeldAsker(), []
     with running(service(tmp_path, monkeypatch, load, asker, timeout_s=0.05)) as port:
         url = f"{BASE}:{port}"
@@ -82,9 +80,7 @@ def test_questions_wait_for_the_models_and_their_time_counts_from_then(
         assert models_ready(url) and load.tries == 1
 
 
-def test_models_that_do_not_answer_are_tried_again_and_hold_no_question_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_that_do_not_answer_are_tried_again_and_hold_no_question_up(tmp_path, monkeypatch):
     monkeypatch.setattr(warming_module, "AGAIN_S", 0.0)
     load = Loading(failures=2)
     load.released.set()
@@ -96,9 +92,7 @@ def test_models_that_do_not_answer_are_tried_again_and_hold_no_question_up(
         assert load.tries == 3
 
 
-def test_the_console_tells_whether_models_are_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_console_tells_whether_models_are_loaded(tmp_path, monkeypatch) -> None:
     load = Loading()
     app = service(tmp_path, monkeypatch, load, FakeAsker())
     with TestClient(app, base_url=BASE) as client:

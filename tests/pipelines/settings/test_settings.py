@@ -8,16 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.build import (
-    build_generator,
-    shared_pipeline,
-)
-from radarstream.pipelines.settings import (
-    PROFILES,
-    Profile,
-    ScriptedGenerator,
-    load_settings,
-)
+from radarstream.pipelines.build import build_generator, shared_pipeline
+from radarstream.pipelines.settings import PROFILES, Profile, ScriptedGenerator, load_settings
 from radarstream.schemas.errors import ConfigurationError
 
 EXAMPLES = Path(__file__).parents[3] / "infra" / "settings"
@@ -35,9 +27,7 @@ def toml(directory: Path, text: str) -> Path:
     return file
 
 
-def test_flags_win_over_environment_over_file_over_profile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flags_win_over_environment_over_file_over_profile(tmp_path, monkeypatch) -> None:
     file = toml(
         tmp_path,
         'profile = "api"\ndatabase = "sqlite:///file.db"\n[batch]\nsnapshots = 3\nqueries = 5',
@@ -57,9 +47,7 @@ def test_flags_win_over_environment_over_file_over_profile(
     assert flags.generator.kind == "llama_cpp"
 
 
-def test_another_kind_replaces_the_whole_section(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_kind_replaces_the_whole_section(tmp_path, monkeypatch) -> None:
     file = toml(tmp_path, 'profile = "api"\n[generator]\nkind = "llama_cpp"\nslots = 3')
     assert load_settings(file).generator.slots == 3  # the profile's `model` is gone
     monkeypatch.setenv("RADARSTREAM_GENERATOR__KIND", "scripted")
@@ -105,9 +93,7 @@ def test_wrong_settings_are_named(tmp_path: Path, text: str, named: str) -> None
         ("RADARSTREAM_PROFILE", "fast", "fast"),
     ],
 )
-def test_wrong_variables_are_named(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, named: str
-) -> None:
+def test_wrong_variables_are_named(monkeypatch, variable, value, named) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigurationError, match=named):
         load_settings()
@@ -132,9 +118,7 @@ def test_wrong_variables_are_named(
         ("[alerts.webhook]\nurl = 'ftp://x'", "alerts.webhook is refused: the webhook's url must"),
     ],
 )
-def test_a_refusal_names_file_and_setting_in_plain_words(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_refusal_names_file_and_setting_in_plain_words(tmp_path, text, said) -> None:
     file = toml(tmp_path, text)
     with pytest.raises(ConfigurationError) as refusal:
         load_settings(file)
@@ -180,9 +164,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_settings_out_of_all_proportion_are_refused_at_once(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_settings_out_of_all_proportion_are_refused_at_once(tmp_path, text, said) -> None:
     start = process_time()
     with pytest.raises(ConfigurationError, match=said):
         load_settings(toml(tmp_path, text))

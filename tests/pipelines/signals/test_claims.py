@@ -89,9 +89,7 @@ def test_what_cannot_be_read_is_an_error_in_its_place(text: str, why: str) -> No
         ("Ann Lee led the board of the old mill in Bern.", "Who led?", "Ann Lee", False),
     ],
 )
-def test_a_question_that_loses_a_number_or_much_else_is_none(
-    text: str, question: str, reply: str, fits: bool
-) -> None:
+def test_a_question_that_loses_a_number_or_much_else_is_none(text, question, reply, fits) -> None:
     found = claim_of(text, question, reply)
     assert found == Claim(text, question, reply) if fits else isinstance(found, ClaimError)
 

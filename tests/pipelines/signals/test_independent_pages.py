@@ -153,9 +153,7 @@ OWN = st.lists(
 
 @settings(max_examples=400, deadline=None)
 @given(HONEST, OWN)
-def test_a_site_has_one_voice_at_most_and_takes_none_away(
-    honest: list[Page], own: list[Page]
-) -> None:
+def test_a_site_has_one_voice_at_most_and_takes_none_away(honest, own) -> None:
     """However many pages its owner writes, archives and copies, whatever is in them."""
     assert count(*own) == min(1, len(own))
     assert count(*honest) <= count(*honest, *own) <= count(*honest) + 1
@@ -163,8 +161,6 @@ def test_a_site_has_one_voice_at_most_and_takes_none_away(
 
 @settings(max_examples=200, deadline=None)
 @given(HONEST, OWN)
-def test_sites_that_were_two_voices_alone_are_two_beside_any_copies(
-    honest: list[Page], own: list[Page]
-) -> None:
+def test_sites_that_were_two_voices_alone_are_two_beside_any_copies(honest, own) -> None:
     for one, other in combinations(honest, 2):
         assert count(one, other, *own) >= count(one, other)

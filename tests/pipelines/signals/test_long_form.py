@@ -14,11 +14,7 @@ from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.prompts import (
-    LONG_FORM,
-    ask_at_length,
-    build_prompt,
-)
+from radarstream.pipelines.signals.prompts import LONG_FORM, ask_at_length, build_prompt
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.tasks import TASKS

@@ -42,9 +42,7 @@ MANY_TASKS = st.sampled_from(MANY)
 
 
 @given(MANY_TASKS, ANY_TEXT, st.lists(ANY_TEXT, max_size=12))
-def test_any_text_gives_an_encodable_prompt_in_both_forms(
-    task: Task, question: str, passages: list[str]
-) -> None:
+def test_any_text_gives_an_encodable_prompt_in_both_forms(task, question, passages) -> None:
     prompt = build_prompt(task, question, passages)
     assert prompt.digest() == build_prompt(task, question, passages).digest()
     for text in (completion_text(prompt), *(m["content"] for m in chat_messages(prompt))):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radarstream.defenses.protocol import Complete, Request
+from radarstream.defenses.protocol import Complete
 from radarstream.lab.insights import (
     Attention,
     MaskedQuery,
@@ -115,9 +115,7 @@ class Spoiled:
         (ATTENDED, HALVES, np.array([100.0])),
     ],
 )
-def test_nonsense_costs_only_the_request_it_belongs_to(
-    requests: list[Request], good: Any, bad: Any
-) -> None:
+def test_nonsense_costs_only_the_request_it_belongs_to(requests, good, bad) -> None:
     model = Spoiled(good, bad)
     models = replace(
         scripted_models(), plugins=dict.fromkeys(("gradients", "masked", "attention"), model)

@@ -112,9 +112,7 @@ def test_without_atomic_answers_documents_count_that_name_the_answer() -> None:
 
 
 @given(pages, memories, st.integers(0, 8))
-def test_an_agreeing_independent_document_never_takes_support_away(
-    held: list[Page], memory: str | None, place: int
-) -> None:
+def test_an_agreeing_independent_document_never_takes_support_away(held, memory, place) -> None:
     before = supported(held, memory)
     after = supported([*held[:place], ("same", "new"), *held[place:]], memory)
     assert counts(after) == (before.sites_for + 1, before.rival_sites)
@@ -125,9 +123,7 @@ def test_an_agreeing_independent_document_never_takes_support_away(
 
 
 @given(pages, memories)
-def test_a_contradicting_independent_document_never_adds_support(
-    held: list[Page], memory: str | None
-) -> None:
+def test_a_contradicting_independent_document_never_adds_support(held, memory) -> None:
     before, after = supported(held, memory), supported([*held, ("other", "new")], memory)
     assert counts(after) == (before.sites_for, before.rival_sites + 1)
     assert after.confidence <= before.confidence
@@ -163,9 +159,7 @@ def test_order_and_names_of_sites_do_not_matter(held: list[Page], memory: str | 
         ((0, 0), None, 1.0, "remembered", None),
     ],
 )  # fmt: skip
-def test_status_and_refusal(
-    sites: tuple[int, int], withstand: int | None, memory: float, status: str, refused: str | None
-) -> None:
+def test_status_and_refusal(sites, withstand, memory, status, refused) -> None:
     assert status_of(Support(*sites, memory), withstand) == status
     if withstand is not None:
         assert lacks_support(*sites, withstand) == refused

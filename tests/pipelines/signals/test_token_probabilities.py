@@ -82,9 +82,7 @@ class TestBuild:
         assert build_tokens(load_settings(profile="api")) is None
         assert build_tokens(load_settings(profile="scripted", tokens={"kind": "none"})) is None
 
-    def test_the_embedded_model_is_asked_and_loads_nothing_before(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_embedded_model_is_asked_and_loads_nothing_before(self, monkeypatch) -> None:
         monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
         assert build_tokens(load_settings(profile="embedded")) == GgufTokens()
         assert GgufTokens().log_probs([]) == []

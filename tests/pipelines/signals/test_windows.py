@@ -82,9 +82,7 @@ def test_windows_come_in_the_order_of_the_page_with_an_ellipsis_between() -> Non
     characters=st.integers(40, 90),
     question=st.text(alphabet="ab1 é東?", max_size=40),
 )
-def test_windows_cover_the_text_and_there_are_linearly_many(
-    text: str, characters: int, question: str
-) -> None:
+def test_windows_cover_the_text_and_there_are_linearly_many(text, characters, question) -> None:
     places = list(reading._packed(text, characters))
     assert "".join(text[start:end] for start, end in places) == text
     assert all(0 < end - start <= characters for start, end in places)
