@@ -18,13 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from radarstream.lab.attacks.corpus import (
-    Corpus,
-    RememberingEmbedder,
-    corpus_of,
-    inject,
-    searched,
-)
+from radarstream.lab.attacks.corpus import Corpus, RememberingEmbedder, corpus_of, inject, searched
 from radarstream.lab.attacks.protocol import (
     BENIGN,
     CORPUS,

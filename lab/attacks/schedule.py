@@ -11,13 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from radarstream.lab.attacks.conditions import parse_condition
-from radarstream.lab.attacks.protocol import (
-    BENIGN,
-    Condition,
-    Surface,
-    UnattackableError,
-    aim_of,
-)
+from radarstream.lab.attacks.protocol import BENIGN, Condition, Surface, UnattackableError, aim_of
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.timing import Kind, Moment, moment_after
 from radarstream.pipelines.job.replaying.source import Planting

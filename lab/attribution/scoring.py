@@ -18,13 +18,7 @@ from typing import Final
 import polars as pl
 
 from radarstream.defenses.attribution.protection import Rules, indistinct
-from radarstream.lab.attribution.records import (
-    REFERENCE,
-    AttributionRow,
-    CaseState,
-    EventRow,
-    Role,
-)
+from radarstream.lab.attribution.records import REFERENCE, AttributionRow, CaseState, EventRow, Role
 from radarstream.lab.attribution.scenarios import Family, parse_scenario
 from radarstream.lab.study.frame import TEXT, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.lab.study.rates import Rate

@@ -50,16 +50,7 @@ from radarstream.lab.attacks.conditions import sites_of_planted
 from radarstream.lab.attacks.registry import has_own_target
 from radarstream.lab.defences.contenders import is_pooling
 from radarstream.lab.defences.records import Row
-from radarstream.lab.study.frame import (
-    REAL,
-    TEXT,
-    WHOLE,
-    YES,
-    Values,
-    columns,
-    identity,
-    tidy,
-)
+from radarstream.lab.study.frame import REAL, TEXT, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.lab.study.judging import Judgement, judged_columns
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, score_answer
@@ -99,9 +90,7 @@ REPLAY = "replay"
 
 
 def study_frame(
-    rows: Iterable[Row],
-    record: StudyRecord,
-    judgements: Iterable[Judgement] = (),
+    rows: Iterable[Row], record: StudyRecord, judgements: Iterable[Judgement] = ()
 ) -> pl.DataFrame:
     """The table of a study of defences: the contenders and conditions that the record names.
 

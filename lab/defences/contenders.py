@@ -147,10 +147,7 @@ def modules_of(contender: Spec, reranker: RetrievalDefense | None = None) -> lis
 
 
 def contenders_of(
-    data: Dataset,
-    settings: DefenseSettings,
-    defenses: str,
-    adaptations: Sequence[str],
+    data: Dataset, settings: DefenseSettings, defenses: str, adaptations: Sequence[str]
 ) -> list[Spec]:
     """Everyone who competes, each once."""
     contenders = parse_contenders(defenses, settings)

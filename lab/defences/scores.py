@@ -19,14 +19,7 @@ from radarstream.lab.defences.planted import Planted, planted_curves
 from radarstream.lab.defences.records import EvidenceRow, Row, counted
 from radarstream.lab.study.judging import judgements_in
 from radarstream.lab.study.record import StudyRecord
-from radarstream.lab.study.results import (
-    Result,
-    Results,
-    Scoring,
-    grouped,
-    groups_of,
-    scored_cells,
-)
+from radarstream.lab.study.results import Result, Results, Scoring, grouped, groups_of, scored_cells
 from radarstream.lab.study.rows import COST, RowStore
 
 RATES: Final = (

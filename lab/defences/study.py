@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from radarstream.defenses.protocol import Signal, needs_at
 from radarstream.lab.attacks.conditions import Attacked, attacked
 from radarstream.lab.attacks.protocol import BENIGN, Condition, Surface
-from radarstream.lab.defences.contenders import (
-    adapted,
-    built,
-    modules_of,
-    notes_on_production,
-)
+from radarstream.lab.defences.contenders import adapted, built, modules_of, notes_on_production
 from radarstream.lab.defences.label_reader import LabelReader
 from radarstream.lab.defences.records import FILES, EvidenceRow, Row, counted
 from radarstream.lab.defences.trials import Gathered, Trial, check_evidence, gather

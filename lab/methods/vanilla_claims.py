@@ -4,13 +4,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import (
-    Stateless,
-    answers_of,
-    concluded,
-    judged,
-    why_no_evidence,
-)
+from radarstream.defenses.answering import Stateless, answers_of, concluded, judged, why_no_evidence
 from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task

@@ -16,12 +16,7 @@ from radarstream.lab.attribution.records import (
     EventText,
     Role,
 )
-from radarstream.lab.attribution.scoring import (
-    AttributionResults,
-    confusion,
-    frame_of,
-    scored,
-)
+from radarstream.lab.attribution.scoring import AttributionResults, confusion, frame_of, scored
 from radarstream.lab.attribution.tables import tables_of
 from radarstream.lab.pages.cases import (
     Cases,

@@ -1,6 +1,6 @@
 """The charts that pages share: they lay out the numbers they are given and compute none."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -14,11 +14,9 @@ from radarstream.lab.pages.scales import (
     Series,
     Share,
     Spot,
-    measured,
     rows_of,
     tenths,
 )
-from radarstream.lab.study.results import Result
 from radarstream.pipelines.pages.safe_text import shorten
 
 PLOT_HEIGHT = 190
@@ -175,25 +173,6 @@ def curves(
         names = {float(at): str(at) for at in places}
         x = Axis(places[0] - 0.4, places[-1] + 0.4, along, names)
         yield panel(title, drawn, x, tenths(ends), joined=True)
-
-
-def trade_offs(
-    title: str,
-    cells: Iterable[Result],
-    names: Sequence[str],
-    rates: tuple[str, str],
-    axes: tuple[str, str],
-) -> Iterator[Markup]:
-    """One rate against another, a point per contender, which its place in `names` colours; nothing
-    where neither was measured.
-    """
-    places = []
-    for cell in cells:
-        x, y = (measured(cell.rates[rate]) for rate in rates)
-        if x is not None and y is not None:
-            words = f"{cell.contender}: {axes[0]} {x}, {axes[1]} {y}"
-            places.append(Place(cell.contender, names.index(cell.contender), x, y, words))
-    yield from scatter(title, places, Axis(0.0, 1.0, axes[0], percent=True), axes[1])
 
 
 def scatter(title: str, places: Sequence[Place], x: Axis, y_title: str) -> Iterator[Markup]:

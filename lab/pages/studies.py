@@ -14,12 +14,7 @@ import polars as pl
 from markupsafe import Markup
 
 from radarstream.connectors.files.directories import write_json
-from radarstream.connectors.models.tiers import (
-    Tier,
-    limits,
-    model_card,
-    tier_of,
-)
+from radarstream.connectors.models.tiers import Tier, limits, model_card, tier_of
 from radarstream.lab.pages.cases import Cases
 from radarstream.lab.pages.leads import Lead, costs, opening, trade_offs
 from radarstream.lab.pages.report import model_facts, model_sentence, render
@@ -99,11 +94,7 @@ class Display(Generic[ResultsT]):
         return [*self.panels(results), Panel("trade-off", "Trade-off and cost", TRADE_OFF, plots)]
 
     def page(
-        self,
-        record: StudyRecord,
-        results: ResultsT,
-        panels: Sequence[Panel],
-        cases: Cases | None,
+        self, record: StudyRecord, results: ResultsT, panels: Sequence[Panel], cases: Cases | None
     ) -> Page:
         """The page, with what every study says of its data, models and code."""
         models, leads = record.models, self.leads(results)

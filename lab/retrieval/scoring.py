@@ -21,16 +21,7 @@ import polars as pl
 from scipy.stats import spearmanr
 
 from radarstream.lab.retrieval.records import ALONE, GuardedRow, PoolRow, RerankingRow
-from radarstream.lab.study.frame import (
-    REAL,
-    TEXT,
-    WHOLE,
-    YES,
-    Values,
-    columns,
-    identity,
-    tidy,
-)
+from radarstream.lab.study.frame import REAL, TEXT, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.results import (
     Result,

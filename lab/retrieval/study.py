@@ -16,12 +16,7 @@ from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.whitebox.crafting import Checkpoint
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.retrieval.pools import Stage, crafted, snapshot_of, white_box_of
-from radarstream.lab.retrieval.records import (
-    FILES,
-    PoolRow,
-    RerankingRow,
-    pools_of,
-)
+from radarstream.lab.retrieval.records import FILES, PoolRow, RerankingRow, pools_of
 from radarstream.lab.retrieval.rerankers import (
     REFERENCE,
     Reranker,

@@ -16,15 +16,7 @@ from radarstream.lab.study.results import (
     rate_cell,
     rates_cell,
 )
-from radarstream.lab.study.table import (
-    NOTHING,
-    Table,
-    TableCell,
-    TableRow,
-    number,
-    percent,
-    signed,
-)
+from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent, signed
 
 Show = Callable[[Result], TableCell]
 

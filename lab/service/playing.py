@@ -13,13 +13,7 @@ from sqlalchemy import Engine
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.lab.attacks.corpus import Corpus, corpus_of, ranked
 from radarstream.lab.attacks.questions import Questions
-from radarstream.lab.attacks.service.masking import (
-    MASKS,
-    Proxy,
-    candidates,
-    chosen,
-    cut,
-)
+from radarstream.lab.attacks.service.masking import MASKS, Proxy, candidates, chosen, cut
 from radarstream.lab.attacks.service.masking import ranked as ranked_words
 from radarstream.lab.attacks.service.protocol import MaskedDocument, Planted, Stream
 from radarstream.lab.service.policies import Policy

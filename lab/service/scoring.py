@@ -11,18 +11,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from radarstream.lab.attacks.service.masked_questions import (
-    filled,
-    fills,
-    is_called_member,
-)
+from radarstream.lab.attacks.service.masked_questions import filled, fills, is_called_member
 from radarstream.lab.attacks.service.protocol import Ask
 from radarstream.lab.service.records import AskRow, ProbeRow, ReplyRow, StreamRow
-from radarstream.lab.study.context_quality import (
-    faithfulness_lex,
-    recall_lex,
-    relevancy_lex,
-)
+from radarstream.lab.study.context_quality import faithfulness_lex, recall_lex, relevancy_lex
 from radarstream.lab.study.frame import REAL, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.lab.study.judging import Judgement, judged_columns, judgements_in
 from radarstream.lab.study.record import StudyRecord

@@ -6,22 +6,8 @@ from typing import Final
 from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.service.policies import REFERENCE, SHORT
 from radarstream.lab.service.scoring import SIDES, ServiceResults
-from radarstream.lab.study.results import (
-    MARK,
-    Result,
-    failing,
-    mean_cell,
-    plain_cell,
-    rate_cell,
-)
-from radarstream.lab.study.table import (
-    NOTHING,
-    Table,
-    TableCell,
-    TableRow,
-    number,
-    percent,
-)
+from radarstream.lab.study.results import MARK, Result, failing, mean_cell, plain_cell, rate_cell
+from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent
 
 Show = tuple[str, Callable[[Result], TableCell]]  # heading of a column, and its cells
 

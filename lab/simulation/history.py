@@ -9,12 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from radarstream.lab.simulation.facts import (
-    Fact,
-    bare,
-    bundled_facts,
-    invented_facts,
-)
+from radarstream.lab.simulation.facts import Fact, bare, bundled_facts, invented_facts
 from radarstream.lab.simulation.genres import (
     Genre,
     Scene,

@@ -19,10 +19,7 @@ from radarstream.schemas.errors import ConfigurationError
 RECORD = "study.json"
 JUDGED_BY: Final = "judged by "  # start of a note that names the judge
 # The code behind every row, besides its author's.
-SHARED = (
-    *answering_code.SHARED,
-    "radarstream.lab.methods.temporal",
-)
+SHARED = (*answering_code.SHARED, "radarstream.lab.methods.temporal")
 WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
 
 

@@ -14,15 +14,7 @@ from radarstream.lab.study.frame import mean_of_all, pooled
 from radarstream.lab.study.rates import Rate, rates_by, sound
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import BENIGN, COST
-from radarstream.lab.study.table import (
-    NOTHING,
-    Table,
-    TableCell,
-    TableRow,
-    number,
-    percent,
-    points,
-)
+from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent, points
 
 ATTACKS: Final = "all attacks"  # the group of all conditions with an attack
 MARK: Final = "†"  # of a significant difference

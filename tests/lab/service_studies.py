@@ -106,9 +106,7 @@ class Bench:
     def study(self, attacks: str = "", policies: str = "", **options: Any) -> Study:
         self.out.mkdir(exist_ok=True)
         settings = load_settings(
-            profile="scripted",
-            defense={"name": "vanilla"},
-            reading={"windows": 0},
+            profile="scripted", defense={"name": "vanilla"}, reading={"windows": 0}
         )
         request, own = asked(options, settings, {"k": 3, "members": 2, "others": 2})
         kind = Services(

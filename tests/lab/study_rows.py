@@ -72,9 +72,7 @@ def record(
 
 
 def scored(
-    rows: Sequence[Row],
-    settings: StudyRecord | None = None,
-    evidence: Sequence[EvidenceRow] = (),
+    rows: Sequence[Row], settings: StudyRecord | None = None, evidence: Sequence[EvidenceRow] = ()
 ) -> tuple[DefenceResults, pl.DataFrame]:
     """The results of some rows, and the table of answers that they were computed from."""
     settings = settings or record()

@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.attacks.conditions import (
-    attacked,
-    one_surface,
-    parse_condition,
-    product,
-)
+from radarstream.lab.attacks.conditions import attacked, one_surface, parse_condition, product
 from radarstream.lab.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
 from radarstream.lab.attacks.schedule import Schedule
@@ -94,7 +89,7 @@ def test_surfaces():
     assert parse_condition("pia@m5").surface is Surface.CORPUS
     assert Condition().surface is Surface.LIST
     assert {name for name, attack in ATTACKS.items() if attack.surface is Surface.LIST} == {
-        *("pia", "poison", "claim", "pia-long", "poison-long", "a-or-b", "conditional", "stale"),
+        *("pia", "poison", "claim", "pia-long", "poison-long", "a-or-b", "conditional", "stale")
     }
 
 

@@ -9,13 +9,7 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.lab.attacks.conditions import attacked, parse_condition, product
-from radarstream.lab.attacks.corpus import (
-    RememberingEmbedder,
-    corpus_of,
-    inject,
-    ranked,
-    searched,
-)
+from radarstream.lab.attacks.corpus import RememberingEmbedder, corpus_of, inject, ranked, searched
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.schemas.errors import ConfigurationError, ModelError

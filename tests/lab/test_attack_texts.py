@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from radarstream.connectors.models.scripted_rules import injected_answer
 from radarstream.lab.attacks.protocol import Aim, UnattackableError
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
-from radarstream.lab.attacks.texts import (
-    FALSE_INFORMATION,
-    HARMFUL_CONTENT,
-    NOT_ENOUGH_INFORMATION,
-)
+from radarstream.lab.attacks.texts import FALSE_INFORMATION, HARMFUL_CONTENT, NOT_ENOUGH_INFORMATION
 from radarstream.lab.attacks.variations import paraphrased
 from radarstream.lab.study.scoring import Outcome, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative

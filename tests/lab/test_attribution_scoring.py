@@ -11,13 +11,7 @@ from radarstream.lab.attribution.records import (
     EventText,
     Role,
 )
-from radarstream.lab.attribution.scoring import (
-    OF_TEXTS,
-    Confusion,
-    confusion,
-    line_of,
-    texts_of,
-)
+from radarstream.lab.attribution.scoring import OF_TEXTS, Confusion, confusion, line_of, texts_of
 from radarstream.lab.study.rates import rate_in
 from radarstream.schemas.attribution import Attribution, Finding, TextScore
 from radarstream.schemas.snapshot import Document, Labels

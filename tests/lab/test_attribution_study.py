@@ -12,12 +12,7 @@ from radarstream.defenses import registry
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attribution import scenarios as staging
 from radarstream.lab.attribution.events import won
-from radarstream.lab.attribution.records import (
-    AttributionRow,
-    CaseState,
-    EventRow,
-    Role,
-)
+from radarstream.lab.attribution.records import AttributionRow, CaseState, EventRow, Role
 from radarstream.lab.attribution.scenarios import parse_scenario
 from radarstream.lab.attribution.scoring import acted
 from radarstream.lab.attribution.tables import tables_of

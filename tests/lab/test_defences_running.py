@@ -397,9 +397,5 @@ def test_questions_for_a_text_are_asked_for_descriptions(bench: Bench) -> None:
         Task.DESCRIBE_FROM_KEYWORDS,
     }
     of_short = {task for question, task in asked if question == short[0].query.text}
-    assert of_short == {
-        Task.ATOMIC_ANSWER,
-        Task.ANSWER_FROM_DOCUMENTS,
-        Task.ANSWER_FROM_KEYWORDS,
-    }
+    assert of_short == {Task.ATOMIC_ANSWER, Task.ANSWER_FROM_DOCUMENTS, Task.ANSWER_FROM_KEYWORDS}
     assert [row.cost.calls for row in cell_rows(experiment, "radar", "benign")] == [4, 4]

@@ -20,12 +20,7 @@ from radarstream.lab.study.halves import (
     question_digest,
 )
 from radarstream.pipelines.cli.app import app
-from tests.lab.defence_studies import (
-    Bench,
-    make_dataset,
-    make_history,
-    static_dataset,
-)
+from tests.lab.defence_studies import Bench, make_dataset, make_history, static_dataset
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.attacks.service.masked_questions import (
-    Fill,
-    filled,
-    fills,
-    is_called_member,
-)
+from radarstream.lab.attacks.service.masked_questions import Fill, filled, fills, is_called_member
 from radarstream.lab.attacks.service.masking import (
     LEAST_APART,
     MOST_CHARACTERS,

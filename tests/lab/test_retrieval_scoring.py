@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.retrieval.records import (
-    Candidate,
-    GuardedRow,
-    PoolRow,
-    RerankingRow,
-)
+from radarstream.lab.retrieval.records import Candidate, GuardedRow, PoolRow, RerankingRow
 from radarstream.lab.retrieval.scoring import answer_line, ndcg, reranking_line
 from radarstream.lab.study.frame import Values
 from radarstream.schemas.retrieval import JudgedCandidate

@@ -9,11 +9,7 @@ from radarstream.defenses import registry
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.retrieval.pools import parse_conditions
 from radarstream.lab.retrieval.records import GuardedRow, PoolRow, RerankingRow
-from radarstream.lab.retrieval.rerankers import (
-    parse_rerankers,
-    relevant_pairs,
-    served,
-)
+from radarstream.lab.retrieval.rerankers import parse_rerankers, relevant_pairs, served
 from radarstream.lab.retrieval.tables import tables_of
 from radarstream.lab.study.datasets import Dataset, digest_of
 from radarstream.lab.study.halves import Split

@@ -202,12 +202,7 @@ def test_cost_is_the_mean_over_answers():
     ]
     cell = board(rows).cell("radar", "benign")
     cost = cell.means
-    assert (cell.rows, cost["calls"], cost["prompt_tokens"], cost["pairs"]) == (
-        2,
-        5.5,
-        60.0,
-        45.0,
-    )
+    assert (cell.rows, cost["calls"], cost["prompt_tokens"], cost["pairs"]) == (2, 5.5, 60.0, 45.0)
     assert (cost["completion_tokens"], cost["seconds"]) == (1.5, 1.5)
 
 

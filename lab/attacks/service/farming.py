@@ -8,13 +8,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.lab.attacks.service.benign import reader_asks
 from radarstream.lab.attacks.service.masked_questions import probes
-from radarstream.lab.attacks.service.protocol import (
-    ATTACKER,
-    HOUR_S,
-    MINUTE_S,
-    Stream,
-    World,
-)
+from radarstream.lab.attacks.service.protocol import ATTACKER, HOUR_S, MINUTE_S, Stream, World
 from radarstream.schemas.snapshot import STRICT
 
 

@@ -12,12 +12,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.lab.attacks.service.protocol import (
-    Ask,
-    MaskedDocument,
-    Stream,
-    World,
-)
+from radarstream.lab.attacks.service.protocol import Ask, MaskedDocument, Stream, World
 from radarstream.schemas.snapshot import STRICT
 
 MEMBER_FROM: Final = 0.5  # share of masks that must be exceeded to call a document a member

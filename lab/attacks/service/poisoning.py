@@ -7,12 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.lab.attacks.corpus import Corpus, inject
-from radarstream.lab.attacks.protocol import (
-    Aim,
-    Attack,
-    Surface,
-    UnattackableError,
-)
+from radarstream.lab.attacks.protocol import Aim, Attack, Surface, UnattackableError
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.service.benign import reader, reader_asks
 from radarstream.lab.attacks.service.protocol import Ask, Planted, Stream, World

@@ -12,13 +12,7 @@ from numpy.random import Generator
 
 from radarstream.connectors.models.response_cache import ResponseCache, digest_of
 from radarstream.connectors.state_table.queries.subject import question_subject
-from radarstream.lab.attacks.protocol import (
-    Aim,
-    Attack,
-    Surface,
-    UnattackableError,
-    wanted,
-)
+from radarstream.lab.attacks.protocol import Aim, Attack, Surface, UnattackableError, wanted
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.schemas.errors import ConfigurationError
 

@@ -12,19 +12,8 @@ from radarstream.lab.attacks.protocol import Aim
 from radarstream.lab.attacks.texts import FALSE_INFORMATION, refusals
 from radarstream.lab.attacks.whitebox.crafting import WhiteBox, Written
 from radarstream.lab.attacks.whitebox.encoder import OpenEncoder, Tools, Vocabulary
-from radarstream.lab.attacks.whitebox.flipping import (
-    Climber,
-    Draft,
-    Objective,
-    one_word,
-    written,
-)
-from radarstream.lab.attacks.whitebox.objectives import (
-    Apart,
-    Contrast,
-    Nearness,
-    centres,
-)
+from radarstream.lab.attacks.whitebox.flipping import Climber, Draft, Objective, one_word, written
+from radarstream.lab.attacks.whitebox.objectives import Apart, Contrast, Nearness, centres
 from radarstream.schemas.snapshot import STRICT
 
 Steps = Annotated[int, Field(ge=0)]

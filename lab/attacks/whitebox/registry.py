@@ -4,18 +4,8 @@ from typing import Any
 
 from radarstream.defenses.options import built
 from radarstream.lab.attacks.whitebox.crafting import WhiteBox
-from radarstream.lab.attacks.whitebox.on_all import (
-    AgentPoison,
-    BadRag,
-    CorpusKmeans,
-    Phantom,
-)
-from radarstream.lab.attacks.whitebox.on_question import (
-    Evasive,
-    HotFlip,
-    JointGcg,
-    Liar,
-)
+from radarstream.lab.attacks.whitebox.on_all import AgentPoison, BadRag, CorpusKmeans, Phantom
+from radarstream.lab.attacks.whitebox.on_question import Evasive, HotFlip, JointGcg, Liar
 
 WHITE_BOX: dict[str, type[WhiteBox]] = {
     box.name: box

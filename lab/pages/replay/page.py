@@ -155,10 +155,7 @@ def _page(
         + [("reranker", name) for name in rerankers]
         + [("language model", tier_of(run.models.get("generator", "")))],
         notes=limits(run.models),
-        provenance=[
-            ("revision", run.revision),
-            *model_facts(run.models),
-        ],
+        provenance=[("revision", run.revision), *model_facts(run.models)],
         settings=run.settings,
     )
 

@@ -8,13 +8,7 @@ from typing import Any
 from radarstream.lab.defences.answers import replay_frame
 from radarstream.lab.defences.planted import Point, replay_curves
 from radarstream.lab.defences.records import Row
-from radarstream.lab.pages.replay.steps import (
-    FOOLED,
-    Highlight,
-    QueryView,
-    ScoredStep,
-    score_step,
-)
+from radarstream.lab.pages.replay.steps import FOOLED, Highlight, QueryView, ScoredStep, score_step
 from radarstream.lab.study.scoring import Outcome
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.schemas.events import AnswerEvent

@@ -87,10 +87,7 @@ def test_a_substitute_says_that_it_is_one(model: Any) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [
-        ScriptedMasked(fail_on_calls=frozenset({1})),
-        CausalSubstitute(Path("/nonexistent.gguf")),
-    ],
+    [ScriptedMasked(fail_on_calls=frozenset({1})), CausalSubstitute(Path("/nonexistent.gguf"))],
     ids=["scripted", "causal"],
 )
 def test_a_failed_call_raises_model_error(broken: Any) -> None:

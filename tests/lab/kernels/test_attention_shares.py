@@ -5,11 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.kernels.attention_shares import (
-    ascending,
-    most_attended,
-    variance_of_shares,
-)
+from radarstream.lab.kernels.attention_shares import ascending, most_attended, variance_of_shares
 
 CODE, PAPER = 26.2, 50.0  # thresholds
 

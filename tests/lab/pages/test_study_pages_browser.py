@@ -5,13 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.pages.study_pages import RUNS, page_of
-from tests.pipelines.pages.headless_browser import (
-    NARROW,
-    WIDE,
-    check_page,
-    show,
-    with_each_font,
-)
+from tests.pipelines.pages.headless_browser import NARROW, WIDE, check_page, show, with_each_font
 
 pytestmark = pytest.mark.browser
 
