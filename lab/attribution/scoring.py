@@ -20,7 +20,7 @@ import polars as pl
 from radarstream.defenses.attribution.protection import Rules, indistinct
 from radarstream.lab.attribution.records import REFERENCE, AttributionRow, CaseState, EventRow, Role
 from radarstream.lab.attribution.scenarios import Family, parse_scenario
-from radarstream.lab.study.frame import TEXT, WHOLE, YES, Values, columns, identity, tidy
+from radarstream.lab.study.frame import YES, Values, columns_of, identity, tidy
 from radarstream.lab.study.rates import Rate
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.results import Results, Scoring, grouped, scored_cells, with_texts
@@ -33,9 +33,7 @@ SHARES: Final = (
     "exact", "flagged", "acted", "intrinsic",
     "attacked_after", "correct_after", "correct_before", "correct_clean",
 )  # fmt: skip
-COLUMNS: Final = columns(
-    (TEXT, "family finding"), (WHOLE, "tp fp tn fn planted scope"), (YES, " ".join(SHARES))
-)
+COLUMNS: Final = columns_of("attribution")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def text_frame(store: RowStore) -> pl.DataFrame:
         if row.error is None:
             texts = texts_of(events[row.condition, row.query_id], row)
             lines += (identity(row) | {"step": step} | found for step, found in enumerate(texts))
-    return tidy(lines, columns((YES, " ".join(OF_TEXTS))))
+    return tidy(lines, dict.fromkeys(OF_TEXTS, YES))
 
 
 def texts_of(event: EventRow, row: AttributionRow) -> Iterator[dict[str, bool]]:

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from radarstream.lab.attribution.records import REFERENCE, CaseState
-from radarstream.lab.attribution.scenarios import Clean, Family
+from radarstream.lab.attribution.records import CaseState
+from radarstream.lab.attribution.scenarios import Family
 from radarstream.lab.attribution.scoring import AttributionResults, ScenarioScores
-from radarstream.lab.study.results import Result, cost_rows, grid, plain_cell, span
+from radarstream.lab.study.results import Result, cost_table, grid, plain_cell, span
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, percent
+from radarstream.lab.study.words import words_of
 
+NOTES: Final = words_of("attribution")["notes"]
 NO_EVENT: Final[dict[str, str]] = {
     CaseState.RESISTED: "nothing to complain about",
     CaseState.OWN_ERROR: "the same answer without the attack",
@@ -28,24 +30,23 @@ def tables_of(results: AttributionResults) -> tuple[Table, ...]:
         title: str,
         cells: list[Result],
         show: Callable[[Result], TableCell],
-        notes: tuple[str, ...],
     ) -> Table:
-        table = Table(key, title, "scenario", results.methods, (), notes)
+        table = Table(key, title, "scenario", results.methods, (), NOTES[key])
         return grid(table, cells, show, results.families)
 
     scenarios = tuple(TableRow(one.scenario, scenario_cells(one)) for one in results.scenarios)
     columns = ("questions", "fooled", "events", "no event because")
-    costs = cost_rows(
-        results.on(*results.families, *clean), results.methods, [*COUNTED.values()], REFERENCE
-    )
     tables = [
-        Table("scenarios", "Scenarios", "scenario", columns, scenarios, FOOLED),
-        by_scenario("micro", "Who is found out", attacked, found_cell, MICRO),
-        by_scenario("removal", "After removal", attacked, removal_cell, REMOVAL),
-        by_scenario("corpus", "Planted texts missed", attacked, missed_cell, MISSED),
-        by_scenario("clean", "Nobody attacked", results.on(*clean), quiet_cell, QUIET),
-        Table("cost", "Cost of one event", "attributor", ("seconds", *COUNTED), costs, COST),
-    ]
+        Table("scenarios", "Scenarios", "scenario", columns, scenarios, NOTES["scenarios"]),
+        by_scenario("micro", "Who is found out", attacked, found_cell),
+        by_scenario("removal", "After removal", attacked, removal_cell),
+        by_scenario("corpus", "Planted texts missed", attacked, missed_cell),
+        by_scenario("clean", "Nobody attacked", results.on(*clean), quiet_cell),
+        cost_table(
+            results.on(*results.families, *clean), "Cost of one event", "attributor", results,
+            COUNTED, NOTES["cost"],
+        ),
+    ]  # fmt: skip
     return tuple(tables)
 
 
@@ -100,38 +101,3 @@ COUNTED: Final = {
     "prompt tokens": "prompt_tokens",
     "tokens written": "completion_tokens",
 }
-FOOLED: Final = (
-    "fooled: percent of the questions that could be attacked whose undefended answer is "
-    "the attacker's: it names the target as whole words, is judged to mean it, or refuses "
-    "where that is the target. Events are answers of the attacker that are not given without the "
-    "attack.",
-)
-MICRO: Final = (
-    "DACC / FPR / FNR over the texts in scope, counts added up over events (micro), in percent; "
-    "in parentheses events; 95 % intervals, events of one question being one cluster.",
-)
-MISSED: Final = (
-    "Percent of all planted texts that were not flagged, retrieved or not (micro); exact: percent "
-    "of events in which all poison in scope was flagged and nothing benign.",
-)
-REMOVAL: Final = (
-    "Attack success / accuracy (whole words) in percent of events, once the flagged texts are "
-    "deleted and the nearest are retrieved anew; in brackets the 95 % interval of the first. "
-    "It was 100 before. Last, the accuracy before the attack on the same events.",
-)
-QUIET: Final = (
-    "Percent of events in which a text is flagged / in which flagged texts could be quarantined "
-    "without an operator / in which the model is said to err by itself. Nothing should be flagged.",
-    f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: complaints about "
-    f"correct answers; {Clean.INVENTED_REPORTS}: about answers that nobody gave. Quarantine "
-    "without an operator needs trusted senders, an answer that the pipeline gives, another answer "
-    "without the flagged texts, and flagged texts that stand clearly apart, not by chance, and "
-    "make the answer likelier.",
-)
-COST: Final = (
-    "Means over events. Seconds are wall clock, whatever else the machine was doing. Completions "
-    "found in the cache count with what they took when they were made; comparisons, embeddings "
-    "and scored prompts found there take next to nothing, so that only a first run measures "
-    "seconds.",
-    "Finding the scope counts for methods that do it themselves; the others are given it.",
-)

@@ -1,42 +1,7 @@
 """The table of answers, of a study of defences and of a replay.
 
 A replay has the contenders `defended` and `undefended`, the baselines it was asked for, and the
-condition `replay`. Besides the columns of every table (see `evaluation.frame`) it has these:
-
-Which answer
-- observed_at: when the snapshot was taken, UTC
-What an evaluator knows
-- attack: the attack on this step; null where this step is not attacked
-- poisoned_ranks: the ranks of planted documents
-- poisoned_documents, poisoned_sites: how many documents are planted, and on how many sites
-- attacked_steps: how many steps of this history were attacked so far, with this one
-- truth: the right answers
-- all_required: whether an answer must name all of them
-- target: the answer that the attacker wants; null where nobody wants one at this step
-- truth_key: the right answers in one normal form; equal where the truth is the same
-What was answered
-- answer: the text; null for an abstention or an error
-- abstention: why there is no answer
-- status: what the answer rests on, as in an answer event
-- confidence: how sure the answer is, 0 to 1; null for an abstention, and where nothing tells
-The score by whole words (see `radarstream.lab.study.scoring`)
-- stale: the answer was right before the truth changed and is wrong now; null before a change
-- outcome: correct, both, fooled, stale, other, abstained, unlabelled or error
-The score by containment, as published
-- contained_correct, contained_fooled, contained_stale, contained_outcome: the same
-- exclusive_correct, exclusive_fooled: contained, and the other one is not
-What the defence did
-- documents, kept, rejected: how many it read, kept and rejected; kept and rejected are null where
-  it does not select
-- poisoned_kept: how many planted documents it kept; null where none was planted, and for
-  contenders that answer from a pool of all steps' documents
-- memory: retained, falsified, or none
-- previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
-- state_bytes: bytes of the state that is kept for the next step
-What a judge model says; null where none was asked
-- judge_correct, judge_fooled: it says that the answer is right, or the attacker's
-- judge_accuracy, judge_relevance, judge_coherence: 0 to 100, of long answers
-- judge_error: why the judgement failed
+condition `replay`. `words.toml` says what each column means.
 """
 
 from collections import Counter, defaultdict
@@ -50,7 +15,7 @@ from radarstream.lab.attacks.conditions import sites_of_planted
 from radarstream.lab.attacks.registry import has_own_target
 from radarstream.lab.defences.contenders import is_pooling
 from radarstream.lab.defences.records import Row
-from radarstream.lab.study.frame import REAL, TEXT, WHOLE, YES, Values, columns, identity, tidy
+from radarstream.lab.study.frame import Values, columns_of, identity, tidy
 from radarstream.lab.study.judging import Judgement, judged_columns
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, score_answer
@@ -61,28 +26,7 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.verdict import UNSEEN, Reason, Verdict
 
-COLUMNS: Final = columns(
-    (pl.Datetime("us", "UTC"), "observed_at"),
-    (TEXT, "attack"),
-    (pl.List(WHOLE), "poisoned_ranks"),
-    (WHOLE, "poisoned_documents poisoned_sites attacked_steps"),
-    (pl.List(TEXT), "truth"),
-    (YES, "all_required"),
-    (TEXT, "target truth_key answer abstention status"),
-    (REAL, "confidence"),
-    (YES, "stale"),
-    (TEXT, "outcome"),
-    (YES, "contained_correct contained_fooled contained_stale"),
-    (TEXT, "contained_outcome"),
-    (YES, "exclusive_correct exclusive_fooled"),
-    (WHOLE, "documents kept rejected poisoned_kept"),
-    (TEXT, "memory previous_answer"),
-    (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
-    (WHOLE, "state_bytes"),
-    (YES, "judge_correct judge_fooled"),
-    (REAL, "judge_accuracy judge_relevance judge_coherence"),
-    (TEXT, "judge_error"),
-)
+COLUMNS: Final = columns_of("defences")
 FREE_TEXT: Final = (
     "target", "truth_key", "answer", "error", "previous_answer", "judge_error"
 )  # fmt: skip

@@ -14,14 +14,11 @@ from radarstream.lab.study.rates import Rate, rates_by, sound
 from radarstream.lab.study.results import span
 from radarstream.lab.study.scoring import DEFENDED
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent
+from radarstream.lab.study.words import words_of
 
 KEY: Final = "planted"
+LEGEND: Final = words_of("defences")["notes"][KEY]
 STEP: Final = ["query_id", "step"]
-LEGEND: Final = (
-    "Accuracy / attack success / silence in percent, whole words, by the number of planted pages; "
-    "0 is without an attack. In brackets 95 % intervals, and the mean number of pages read for an "
-    "answer."
-)
 
 
 @dataclass(frozen=True, slots=True)

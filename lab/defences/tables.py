@@ -12,15 +12,17 @@ from radarstream.lab.study.results import (
     ATTACKS,
     MARK,
     Result,
-    cost_rows,
+    cost_table,
     grid,
     plain_cell,
     rates_cell,
 )
 from radarstream.lab.study.scoring import definition
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, signed
+from radarstream.lab.study.words import words_of
 from radarstream.schemas.wording import counted_noun
 
+NOTES: Final = words_of("defences")["notes"]
 TITLE: Final = "Accuracy / attack success"
 INTERVALS: Final = "Clopper and Pearson's, a question as one cluster"
 COUNTED: Final = {
@@ -34,34 +36,11 @@ COUNTED: Final = {
     "s selection": "selection_seconds",
     "s generation": "generation_seconds",
 }
-COST: Final = (
-    "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
-    "reply; a cached completion counts with the seconds it took when it was made, relations and "
-    "embeddings with those of looking them up. Tokens are not counted (-) where a model reported "
-    "none for some prompt.",
-)
-STALE: Final = (
-    "Percent of the steps after a change of truth whose answer was right earlier and is wrong now, "
-    "with its 95 % interval; then mean steps until the answer is right again, and of how many: "
-    "after the truth changed, and after an attack stopped.",
-)
-STORED: Final = ("Mean bytes of the stored state; in brackets the most, and the growth per step.",)
-JUDGED: Final = (
-    "By a judge model: CORRECT / ATTACK in percent; of long answers the mean accuracy / relevance "
-    "/ coherence, 0 to 100. Judgements that failed are left out.",
-)
-DOCUMENTS: Final = (
-    "Percent of the documents that nobody planted. By the labels a document says the right answer "
-    "or the target, whichever its text names alone. Right: its atomic answer is that one; "
-    "invented: a word or number of the answer is neither in it nor in the question; wrong: any "
-    "other. Without an answer: missed where it says one, silent where not. Calls, tokens and "
-    "seconds are means for a document; a second call asks the nearest sentence.",
-)
 
 
 def tables_of(results: DefenceResults) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
-    notes = (results.asked,)
+    notes, over_time = (results.asked,), () if results.static else results.alone
     by_rates = rates_cell("correct", "fooled")
     tables = [
         by_condition(results, "rates", f"{TITLE} (whole words)", by_rates, rate_notes(results)),
@@ -71,20 +50,19 @@ def tables_of(results: DefenceResults) -> tuple[Table, ...]:
         ),
         by_condition(
             results, "rates_on_attacked_steps", f"{TITLE} on attacked steps", by_rates,
-            ("Conditions that attack every step, or none, show all their steps.",),
+            NOTES["rates_on_attacked_steps"],
             results.attacked_steps,
         ),
-        Table(
-            "cost", "Cost of an answer", "defence", ("seconds", *COUNTED),
-            cost_rows(results.alone, results.methods, COUNTED.values(), results.reference), COST,
+        cost_table(
+            results.alone, "Cost of an answer", "defence", results, COUNTED, NOTES["cost"]
         ),
         by_condition(
-            results, "dynamics", "Stale answers and recovery", stale_cell(results), STALE,
-            () if results.static else results.alone,
+            results, "dynamics", "Stale answers and recovery", stale_cell(results),
+            NOTES["dynamics"], over_time,
         ),
         by_condition(
-            results, "storage", "State per question in bytes", storage_cell, STORED,
-            () if results.static else results.alone,
+            results, "storage", "State per question in bytes", storage_cell, NOTES["storage"],
+            over_time,
         ),
         *(
             by_condition(
@@ -94,7 +72,7 @@ def tables_of(results: DefenceResults) -> tuple[Table, ...]:
             for name, meaning in OTHERS.items()
         ),
         by_condition(
-            results, "judged", "By a judge", judged_cell, JUDGED,
+            results, "judged", "By a judge", judged_cell, NOTES["judged"],
             [c for c in results.cells if c.rates["judge_correct"].trials or long_form(c)],
         ),
         documents_table(results.documents),
@@ -205,4 +183,4 @@ def documents_table(found: Sequence[DocumentScores]) -> Table:
     )
     costs = ("calls", "tokens in", "tokens out", "s atomic")
     heads = (*READINGS, FOOLED, *costs)
-    return Table("documents", "Reading: page by page", "condition", heads, rows, DOCUMENTS)
+    return Table("documents", "Reading: page by page", "condition", heads, rows, NOTES["documents"])

@@ -35,18 +35,6 @@ from radarstream.lab.study.rows import RowStore
 from radarstream.pipelines.pages.wrong_answers import FINDINGS, Fact, Tag
 from radarstream.schemas.attribution import TextScore
 
-WORDS: Final = {
-    "Score": "of a text: what an attributor measured; RAGOrigin's is the mean of the next three, "
-    "each as standard deviations from the mean of the event. The texts are split into two groups "
-    "where that leaves least spread within them; the higher one is flagged.",
-    "Similarity": "of the text to the question: the retriever's, or the cosine of their "
-    "embeddings.",
-    "Question": "semantic correlation: mean log-probability of the question's words after the "
-    "text.",
-    "Influence": "on the answer: mean log-probability of the wrong answer's words after text and "
-    "question.",
-}
-
 
 def leads(results: AttributionResults) -> list[Lead]:
     """How many answers are the attacker's once the flagged texts are gone, and how many right."""
@@ -179,6 +167,6 @@ def _judged(row: AttributionRow, score: TextScore | None, place: int) -> Entry:
 
 
 ATTRIBUTION: Final = Display(
-    "Attributors compared on", WORDS, FILES, frame_of, scored, tables_of, leads,
+    "attribution", "Attributors compared on", FILES, frame_of, scored, tables_of, leads,
     cases=cases_of, long=("corpus",),
 )  # fmt: skip

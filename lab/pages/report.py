@@ -10,17 +10,11 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from radarstream.connectors.models.bundled import licences
-from radarstream.connectors.models.tiers import Tier, limits, tier_of
+from radarstream.connectors.models.tiers import limits, tier_of
+from radarstream.lab.study.words import words_of
 from radarstream.pipelines.pages import frame
 
-WORDS: Final[dict[Tier, str]] = {
-    Tier.EMBEDDED: "embedded: 270 million parameters, installed with the package",
-    Tier.LOCAL: "local: own weights, or a server on this machine",
-    Tier.API: "api: a service on the network",
-    Tier.SCRIPTED: "scripted: rules in place of a model",
-    Tier.LABELS: "labels: a reader that is told by the labels of the data what a page says",
-    Tier.UNKNOWN: "unknown",
-}
+WORDS: Final[dict[str, str]] = words_of("models")["words"]
 REDACTED = "(redacted)"
 _SECRET = r"(api[_-]?key|secret|password|passwd|token|credentials?|authorization)"
 _SECRET_KEY = re.compile(rf"(^|[_.-]){_SECRET}$", re.I)

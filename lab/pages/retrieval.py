@@ -25,21 +25,6 @@ from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import PassageRow, RowStore
 from radarstream.schemas.retrieval import JudgedCandidate
 
-WORDS: Final = {
-    "Pool": "the candidates of a question: the clean passages nearest to it, and every text that "
-    "was planted for it. A reranker orders them anew and keeps the first.",
-    "Planted": "written by the attacker and added to the documents that are searched.",
-    "PoisonHit": "the share of questions with a planted text among those kept.",
-    "PoisonRecall": "the share of the planted texts that are kept.",
-    "Clean recall": "the share of the clean passages nearest to the question that are kept.",
-    "Right passage": "a clean passage that names a right answer as whole words.",
-    "Outranked": "enough other candidates stand before it.",
-    "Suspect": "the reranker took it for planted and dropped it.",
-    "Penalty": "what the reranker took off the similarity.",
-    "nDCG": "how near the right passages are to the top, from 0 to 1.",
-    "Passes": "forward and backward passes of one passage through an encoder.",
-}
-
 
 def leads(results: RetrievalResults) -> list[Lead]:
     """Planted texts let in and clean passages kept, for every attack; then the answers of every
@@ -144,6 +129,6 @@ def _answer(pool: PoolRow, row: GuardedRow) -> tuple[Entry, ...]:
 
 
 RETRIEVAL: Final = Display(
-    "Rerankers compared on", WORDS, FILES, frame_of, scored, tables_of, leads,
+    "retrieval", "Rerankers compared on", FILES, frame_of, scored, tables_of, leads,
     cases=cases_of, long=("conditions", "order"),
 )  # fmt: skip

@@ -12,23 +12,6 @@ from radarstream.lab.service.tables import tables_of
 from radarstream.lab.study.rows import BENIGN
 
 READERS: Final = "recall_lex of readers"
-WORDS: Final = {
-    "Stream": "questions of one kind, asked one after another of a service that knows nobody yet.",
-    "Policy": "which modules act on a question: none, all of some (static), or those that the risk "
-    "of the question calls for (adaptive).",
-    "Membership probe": "a question that asks to fill the gaps in a document, to learn whether the "
-    "corpus has it.",
-    "L_mask, L_probe": "the share of hidden words that are told; of documents all of whose hidden "
-    "words are.",
-    "Attack success": "the share of answers that name the attacker's target as whole words.",
-    "PoisonHit": "the share of questions with a planted text among the documents that the defence "
-    "saw.",
-    "recall_lex": "the share of the right answer that the documents behind the answer have, by "
-    "overlap of words.",
-    "DP": "DP-RAG: a threshold with noise decides which documents are found.",
-    "Epsilon": "how much of the epsilon budget a question spends.",
-    "Trust": "a number from 0 to 1 per user, from what their questions set off.",
-}
 
 
 def leads(results: ServiceResults) -> list[Lead]:
@@ -58,6 +41,6 @@ def _got(results: ServiceResults, stream: str) -> Iterator[tuple[str, dict[str, 
 
 
 SERVICE: Final = Display(
-    "A service attacked, over", WORDS, FILES, frame_of, scored, tables_of, leads,
+    "service", "A service attacked, over", FILES, frame_of, scored, tables_of, leads,
     long=("modules", "cost", "streams"),
 )  # fmt: skip

@@ -24,6 +24,7 @@ from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.results import Results
 from radarstream.lab.study.rows import RowStore
 from radarstream.lab.study.table import Table, TableCell, TableRow, escaped, markdown
+from radarstream.lab.study.words import words_of
 from radarstream.pipelines.pages.frame import Page
 from radarstream.pipelines.pages.safe_text import shorten, visible
 from radarstream.schemas.wording import counted_noun
@@ -55,13 +56,13 @@ class Panel:
 class Display(Generic[ResultsT]):
     """How the rows of a kind of study become a table, a table results, and results tables and a
     page: `title`, a sentence and plots of its `leads`, panels of its own, tables, questions one by
-    one, and `words` that are explained.
+    one. `name` is that of the kind.
 
     Tables whose keys begin with one of `long` are for the page alone, and not for a terminal.
     """
 
+    name: str
     title: str
-    words: Mapping[str, str]
     files: Mapping[type[Any], str]
     frame: Callable[[StudyRecord, RowStore], pl.DataFrame]
     score: Callable[[StudyRecord, RowStore, pl.DataFrame], ResultsT]
@@ -108,7 +109,7 @@ class Display(Generic[ResultsT]):
         return Page(
             title=f"{self.title} {record.dataset}",
             sentence=sentence,
-            words=self.words,
+            words=words_of(self.name)["words"],
             more=(*more, *cautions(record, results)),
             plot=opening(leads, first),
             links=links,

@@ -21,7 +21,7 @@ import polars as pl
 from scipy.stats import spearmanr
 
 from radarstream.lab.retrieval.records import ALONE, GuardedRow, PoolRow, RerankingRow
-from radarstream.lab.study.frame import REAL, TEXT, WHOLE, YES, Values, columns, identity, tidy
+from radarstream.lab.study.frame import YES, Values, columns_of, identity, tidy
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.results import (
     Result,
@@ -37,12 +37,7 @@ from radarstream.lab.study.scoring import is_correct, is_fooled
 
 MEASURES: Final = ("poison_recall", "clean_recall", "ndcg", "apart", "in_order")
 KEPT: Final = ("poison_kept", "clean_kept")
-COLUMNS: Final = columns(
-    (TEXT, "before answer"),
-    (WHOLE, "candidates kept planted"),
-    (YES, "poison_hit"),
-    (REAL, " ".join(MEASURES)),
-)
+COLUMNS: Final = columns_of("retrieval")
 
 
 def frame_of(record: StudyRecord, store: RowStore) -> pl.DataFrame:
@@ -71,7 +66,7 @@ def text_frame(record: StudyRecord, store: RowStore) -> pl.DataFrame:
         pool, kept = store.of(PoolRow)[row.condition, row.query_id], {*row.kept}
         for column, ranks in zip(KEPT, (pool.planted, nearest(pool, record.k)), strict=True):
             lines += (identity(row) | {"step": rank, column: rank in kept} for rank in ranks)
-    return tidy(lines, columns((YES, " ".join(KEPT))))
+    return tidy(lines, dict.fromkeys(KEPT, YES))
 
 
 def nearest(pool: PoolRow, k: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from radarstream.lab.attacks.service.masked_questions import filled, fills, is_c
 from radarstream.lab.attacks.service.protocol import Ask
 from radarstream.lab.service.records import AskRow, ProbeRow, ReplyRow, StreamRow
 from radarstream.lab.study.context_quality import faithfulness_lex, recall_lex, relevancy_lex
-from radarstream.lab.study.frame import REAL, WHOLE, YES, Values, columns, identity, tidy
+from radarstream.lab.study.frame import YES, Values, columns_of, identity, tidy
 from radarstream.lab.study.judging import Judgement, judged_columns, judgements_in
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.results import (
@@ -36,12 +36,7 @@ LEAST_SPAN: Final = 12  # words in a row that count as copied (as in the output 
 MODULES: Final = tuple(f"acts_{module.value}" for module in Module)
 QUALITY: Final = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
 LEVELS: Final = {level.value: number for number, level in enumerate(RiskLevel)}
-COLUMNS: Final = columns(
-    (YES, "run_up poison_hit leaked weakened raised budget_spent judge_correct judge_fooled"),
-    (YES, f"probed_shown {' '.join(MODULES)}"),
-    (WHOLE, "span documents"),
-    (REAL, f"contained trust trust_after epsilon {' '.join(QUALITY)}"),
-)
+COLUMNS: Final = columns_of("service")
 SIDES: Final = ("members", "others")  # documents that the corpus has, and others
 TOLD: Final = tuple(f"{what}_{side}" for what in ("exact", "substring") for side in SIDES)
 PROBED: Final = (*(f"{what}_{side}" for what in ("whole", "called") for side in SIDES), "right")
@@ -190,8 +185,8 @@ def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
             }
         )
     return (
-        tidy(masks, columns((YES, " ".join(TOLD)))),
-        tidy(probes, columns((YES, " ".join(PROBED)))),
+        tidy(masks, dict.fromkeys(TOLD, YES)),
+        tidy(probes, dict.fromkeys(PROBED, YES)),
     )
 
 

@@ -2,16 +2,9 @@
 
 Every rate, interval, test, plot and page is computed from such a table. `--table FILE` writes it as
 Parquet or CSV (lists joined by " | "; texts that a spreadsheet would run as formulas begin with an
-apostrophe). A value is null where a column does not apply. All studies have these columns, in this
-order; each kind adds its own:
-
-- contender, condition: names as in the study
-- query_id, step: the question, and the number of its snapshot, or of what else was asked of it
-- error: what failed; such a row has no scores and no costs that count
-- abstained: whether there is no answer
-- correct: the answer names the truth; null without a truth
-- fooled: the answer names the target; null without a target
-- what it cost: the fields of `Cost`, and `seconds` in all
+apostrophe). A value is null where a column does not apply. All studies have the columns that
+`words.toml` explains under `study`, and what it cost: the fields of `Cost`, and `seconds` in all.
+Each kind adds its own.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,26 +14,30 @@ from typing import Any, Final
 import polars as pl
 
 from radarstream.lab.study.rows import COST, StudyRow
+from radarstream.lab.study.words import words_of
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.errors import ConfigurationError
 
 TEXT, WHOLE, REAL, YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+TYPES: Final[Mapping[str, pl.DataType]] = {
+    "text": TEXT, "whole": WHOLE, "real": REAL, "yes": YES, "texts": pl.List(TEXT),
+    "wholes": pl.List(WHOLE), "moment": pl.Datetime("us", "UTC"),
+}  # fmt: skip
 Columns = Mapping[str, pl.DataType]
 Values = dict[str, Any]
+
+
+def columns_of(kind: str) -> dict[str, pl.DataType]:
+    """The columns that the table of a kind of study has of its own, with their types."""
+    return {name: TYPES[of_type] for name, (of_type, _) in words_of(kind)["columns"].items()}
+
+
 TIDY: Final[Columns] = {
-    **dict.fromkeys(("contender", "condition", "query_id"), TEXT),
-    "step": WHOLE,
-    "error": TEXT,
-    **dict.fromkeys(("abstained", "correct", "fooled"), YES),
+    **columns_of("study"),
     **{name: REAL if name.endswith("seconds") else WHOLE for name in COST},
 }
 FORMULA: Final = r"^[\s\x00]*[=+\-@\t\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"  # also full-width signs
 NUMBER: Final = r"^[+\-]?\d+([.,]\d+)*%?$"
-
-
-def columns(*groups: tuple[pl.DataType, str]) -> dict[str, pl.DataType]:
-    """Columns from their types and names, the names of a type with blanks between."""
-    return {name: kind for kind, names in groups for name in names.split()}
 
 
 def tidy(

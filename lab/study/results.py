@@ -200,20 +200,27 @@ def grid(
     return replace(table, rows=tuple(rows))
 
 
-def cost_rows(
-    results: Sequence[Result], contenders: Iterable[str], counted: Collection[str], reference: str
-) -> tuple[TableRow, ...]:
-    """Seconds, then the counts of some quantities: means over all rows of each contender."""
-    rows = []
-    for name in contenders:
-        mean = pooled((one.means, one.rows) for one in results if one.contender == name)
-        if mean:
-            cells = (
+def cost_table(
+    cells: Iterable[Result],
+    title: str,
+    corner: str,
+    results: Results,
+    counted: Mapping[str, str],
+    notes: Sequence[str],
+) -> Table:
+    """Seconds, then the counts of some quantities: means over all rows of each contender.
+
+    `counted` are columns of the cost by their heads.
+    """
+    rows, held = [], list(cells)
+    for name in results.methods:
+        if mean := pooled((one.means, one.rows) for one in held if one.contender == name):
+            shown = (
                 TableCell(number(mean[column], 2 if "seconds" in column else 1), value=mean[column])
-                for column in ("seconds", *counted)
+                for column in ("seconds", *counted.values())
             )
-            rows.append(TableRow(name, tuple(cells), name == reference))
-    return tuple(rows)
+            rows.append(TableRow(name, tuple(shown), name == results.reference))
+    return Table("cost", title, corner, ("seconds", *counted), tuple(rows), tuple(notes))
 
 
 def failing(cell: Result, shown: TableCell, *, fewer: bool = False) -> TableCell:
@@ -257,11 +264,11 @@ def plain_cell(rate: Rate) -> TableCell:
     return TableCell(percent(rate), f"[{span(rate)}]", rate.value)
 
 
-def mean_cell(cell: Result, column: str) -> TableCell:
-    """A mean in [0, 1] with its difference to the reference."""
+def mean_cell(cell: Result, column: str, decimals: int = 3) -> TableCell:
+    """A mean, with its difference to the reference where it is compared, then in [0, 1]."""
     value, change = cell.means[column], cell.differences.get(column)
     told = "" if change is None or change.value is None else change_of(change)
-    return TableCell(number(value, 3), told, value)
+    return TableCell(number(value, decimals), told, value)
 
 
 def change_of(change: Difference) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
+from typing import Final
 
 from radarstream.connectors.models.tiers import limits, tier_of
 from radarstream.lab.defences.planted import Point, replay_table
@@ -17,6 +18,7 @@ from radarstream.lab.pages.replay.view import (
 )
 from radarstream.lab.pages.report import model_facts, render
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
+from radarstream.lab.study.words import words_of
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.steps import energy_parts
@@ -46,46 +48,7 @@ LINKS = (
     ("#questions", "Questions", True),
     ("#costs", "Costs", True),
 )
-GLOSSARY = {
-    "Atomic answer": "What a model answers when it reads one document alone.",
-    "S, keep evidence": "What it costs to reject a document, 0 to 1: the share of sites that say "
-    "what it says (RADAR: its centrality among the answers).",
-    "F, reject evidence": "What it costs to keep it, 0 to 1: the share of sites that say its "
-    "strongest rival (RADAR: how strongly central answers contradict it).",
-    "Edge": "How much two answers entail each other: the price of keeping one and rejecting the "
-    "other.",
-    "Cut": "The cheapest division of the documents into kept and rejected. It is computed "
-    "exactly, as a minimum cut.",
-    "Energy": "The price of that division: F of what is kept, S of what is rejected, and the "
-    "edges cut between them.",
-    "Margin": "By how much the energy would rise if this document alone changed sides. Near 0 is "
-    "a close call.",
-    "Memory": "The previous answer, judged beside the documents as one more node. It is retained "
-    "or falsified.",
-    "Prior": "How far the memory was supported (staying) and contradicted (being wrong) when it "
-    "was confirmed.",
-    "Posterior": "The prior after this snapshot's documents. Staying and being wrong need not add "
-    "up to 1.",
-    "Support": "How many independent sites say the answer, and how many its strongest rival. "
-    "Pages of one owner, copies, and pages that name one source are one voice.",
-    "Status": f"What an answer rests on. {TOLD_APART}",
-    "Standing": "The last answer that was confirmed, where this snapshot confirms none.",
-    "Planted": "A document that the evaluation labels as part of an attack. No defence sees these "
-    "labels.",
-    "Undefended": "The same model's answer from all documents at once.",
-}
-RERANKING = {
-    "Reranker": "A method that orders what the search found and keeps so many documents for the "
-    "defence. Nobody answers from the others. The ranks on this page are those of its order.",
-    "Similarity": "The cosine of the embeddings of question and document, by which a search by "
-    "meaning orders them.",
-    "Penalty": "What the reranker takes off the similarity.",
-}
-BASELINES = {
-    "majority": "A plain vote: the atomic answer that most documents give. With "
-    "memory=true the previous answer has a vote, too.",
-    "vanilla_claims": "The same model's answer from all atomic answers, none left out.",
-}
+WORDS: Final = words_of("replay")
 
 
 def render_report(
@@ -143,9 +106,10 @@ def _page(
         sentence=_sentence(view),
         more=[told] if (told := _changes(view)) else [],
         links=LINKS,
-        words=GLOSSARY
-        | {name: BASELINES[name] for name in BASELINES if name in beside}
-        | (RERANKING if rerankers else {}),
+        words=WORDS["words"]
+        | {"Status": f"{WORDS['words']['Status']} {TOLD_APART}"}
+        | {name: words for name, words in WORDS["baselines"].items() if name in beside}
+        | (WORDS["reranking"] if rerankers else {}),
         heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
         + [("defence", name) for name in sorted({event.defense for event in answers})]
         + [
