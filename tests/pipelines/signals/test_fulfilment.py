@@ -4,6 +4,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import (
@@ -11,11 +12,19 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.defenses.protocol import AttemptAll, Complete, CompleteAll, Embed, Relate, Request
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.defenses.protocol import (
+    AttemptAll,
+    Complete,
+    CompleteAll,
+    Embed,
+    LogProbs,
+    Norms,
+    Relate,
+    Request,
+)
+from radarstream.pipelines.signals.fulfilment import drive, fulfil
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
-from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.verdict import Verdict
 from tests.scripted_models import FixedRows, nan_rows, scripted_models, tasks
@@ -111,32 +120,36 @@ def test_a_failed_single_request_is_not_asked_twice() -> None:
     assert len(models.generator.log) == 1
 
 
-PAIR = Relate("Who won?", ("Rome", "Rome"), ("Rome", "Oslo"))
-TEXTS = Embed(("a", "b"))
-
-
 @pytest.mark.parametrize(
     ("name", "rows", "request_"),
-    [("relations", nan_rows(2, 3), PAIR), ("embedder", nan_rows(2, 4), TEXTS)],
+    [
+        ("relations", nan_rows(2, 3), Relate("Who won?", ("Rome", "Rome"), ("Rome", "Oslo"))),
+        ("embedder", nan_rows(2, 4), Embed(("a", "b"))),
+        ("embedder", np.ones((2, 1)), Norms(("a", "b"))),
+        ("tokens", [np.full((2, 1), np.nan)], LogProbs((complete("Rome"),) * 2, "Rome")),
+        ("tokens", [], LogProbs((complete("Rome"),), "Rome")),  # an answer too few
+        ("generator", [], complete("Rome")),
+    ],
 )
-def test_a_malformed_response_is_a_model_error(name: str, rows: FloatArray, request_: Any) -> None:
+def test_a_malformed_response_is_a_model_error(name: str, rows: Any, request_: Any) -> None:
     """Of any of the shapes in test_responses."""
-    models = replace(scripted_models(), **{name: FixedRows(rows)})
-    (result,) = drive([asking(request_)], models)
+    fixed = FixedRows(rows)
+    fixed.norms = fixed.log_probs = fixed.complete = fixed.embed  # type: ignore[attr-defined]
+    (result,) = drive([asking(request_)], replace(scripted_models(), **{name: fixed}))
     assert isinstance(result, ModelError)
 
 
-class Forgetful(ScriptedGenerator):
-    """Returns no completion for the last prompt."""
+def test_lengths_of_embeddings_are_asked_for_in_one_call_and_come_in_order() -> None:
+    class Counted(ScriptedEmbedder):
+        def norms(self, texts: Any) -> Any:
+            asked.append(texts)
+            return super().norms(texts)
 
-    def complete(self, prompts: list[Prompt]) -> list[Completion]:
-        return super().complete(prompts)[:-1]
-
-
-def test_a_generator_that_swallows_a_prompt_is_a_model_error() -> None:
-    models = Models(Forgetful(), ScriptedRelations(), ScriptedEmbedder())
-    results = drive([asking(complete("Rome")), asking(complete("Oslo"))], models)
-    assert all(isinstance(result, ModelError) for result in results)
+    asked: list[Any] = []
+    requests = {3: Norms(("a b", "c")), 1: Norms(()), 2: Norms(("d e f",))}
+    found = fulfil(requests, replace(scripted_models(), embedder=Counted()))
+    assert [found[i].tolist() for i in (3, 1, 2)] == [[3.0, 2.0], [], [4.0]]
+    assert len(asked) == 1
 
 
 def test_a_defect_of_a_defence_is_not_mistaken_for_a_failed_model() -> None:

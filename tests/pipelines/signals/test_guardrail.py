@@ -1,7 +1,6 @@
 """The guardrail prompt: in every prompt with passages, both renderings, and the cache's key."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.rendering import chat_messages, completion_text
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.signals.parsing import says_nothing
 from radarstream.pipelines.signals.prompts import (
     answering_at_length,
@@ -25,17 +23,11 @@ from tests.scripted_models import scripted_models
 
 QUESTION = "Who won?"
 SHOWS_DOCUMENTS = [
-    Task.ATOMIC_ANSWER,
-    Task.ANSWER_FROM_DOCUMENTS,
-    Task.SYNTHESISE_ANSWERS,
-    Task.ANSWER_FROM_KEYWORDS,
-    Task.ANSWER_WITH_RATIONALE,
-    Task.CONSOLIDATE_PASSAGES,
-    Task.DESCRIBE_FROM_PASSAGE,
-    Task.DESCRIBE_FROM_DOCUMENTS,
-    Task.SYNTHESISE_DESCRIPTIONS,
+    Task.ATOMIC_ANSWER, Task.ANSWER_FROM_DOCUMENTS, Task.SYNTHESISE_ANSWERS,
+    Task.ANSWER_FROM_KEYWORDS, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES,
+    Task.DESCRIBE_FROM_PASSAGE, Task.DESCRIBE_FROM_DOCUMENTS, Task.SYNTHESISE_DESCRIPTIONS,
     Task.DESCRIBE_FROM_KEYWORDS,
-]
+]  # fmt: skip
 JUDGES = [task for task, spec in TASKS.items() if spec.parts]
 
 
@@ -72,17 +64,12 @@ def test_nothing_else_of_a_prompt_changes():
     assert replace(told, instruction=prompt.instruction) == prompt
 
 
-def test_replies_of_guarded_models_have_entries_of_their_own(tmp_path: Path):
-    engine = open_engine(f"sqlite:///{tmp_path}/cache.db")
-    try:
-        cached = Cached(ScriptedGenerator(), ResponseCache(engine))
-        models = replace(scripted_models(), generator=cached)
-        prompt = prompt_of(Task.ANSWER_FROM_DOCUMENTS)
-        for asked in (models, guarded(models), guarded(models), models):
-            asked.generator.complete([prompt])
-        assert (cached.calls, cached.hits) == (2, 2)
-    finally:
-        engine.dispose()
+def test_replies_of_guarded_models_have_entries_of_their_own(engine):
+    cached = Cached(ScriptedGenerator(), ResponseCache(engine))
+    models = replace(scripted_models(), generator=cached)
+    for asked in (models, guarded(models), guarded(models), models):
+        asked.generator.complete([prompt_of(Task.ANSWER_FROM_DOCUMENTS)])
+    assert (cached.calls, cached.hits) == (2, 2)
 
 
 def test_answers_at_length_are_guarded_too():

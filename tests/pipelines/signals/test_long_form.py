@@ -1,7 +1,7 @@
 """Answers at length without a change to any defence."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -24,8 +24,7 @@ QUESTION = "Tell me a bio of Ann Lee."
 PAGES = ["Ann Lee was born in Bern in 1900. She sang.", "It rained.", "Ann Lee was a singer."]
 
 
-def at_length(model: Any) -> Wrapped:
-    return Wrapped(model, ask_at_length)
+at_length = partial(Wrapped, around=ask_at_length)
 
 
 class Lines:

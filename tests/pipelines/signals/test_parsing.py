@@ -32,20 +32,10 @@ def test_parsing_its_own_answer_changes_nothing(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "  \n\t ",
-        "...",
-        "I don't know",
-        "I don\u2019t know.",
-        "Answer: I DO NOT KNOW",
-        "i dont know",
-        "Sorry, I don't  know who that is.",
-        "No information found",
-        "It cannot be determined from this.",
-        "That is not mentioned in the context.",
-    ],
-)
+    ["", "  \n\t ", "...", "I don't know", "I don\u2019t know.", "Answer: I DO NOT KNOW",
+     "i dont know", "Sorry, I don't  know who that is.", "No information found",
+     "It cannot be determined from this.", "That is not mentioned in the context."],
+)  # fmt: skip
 def test_abstentions(text: str) -> None:
     assert parse_answer(text).abstained
 
@@ -72,10 +62,6 @@ def test_abstentions(text: str) -> None:
 def test_answers(text: str, answer: str) -> None:
     assert parse_answer(text).text == answer
     assert not parse_answer(text).abstained
-
-
-def test_a_long_answer_is_cut() -> None:
-    assert len(parse_answer("word " * 1_000).text) <= MAX_ANSWER_CHARACTERS
 
 
 AT_LENGTH = (Task.RECALL_PASSAGE, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES)
@@ -148,17 +134,15 @@ def test_rationales(text: str, abstained: bool) -> None:
         ("It is <ANSWER>Rome", "Rome"),
         ("Rome: passages 1 and 2,\nhigh confidence.", "Rome: passages 1 and 2, high confidence."),
         ("\u2039ANSWER>Oslo</ANSWER>", "\u2039ANSWER>Oslo</ANSWER>"),
+        ("Nobody knows. <ANSWER>I don't know</ANSWER>", None),
+        ("Nothing. <ANSWER></ANSWER>", None),
     ],
 )
-def test_consolidations(text: str, answer: str) -> None:
-    assert parse_reply(Task.CONSOLIDATE_PASSAGES, text).text == answer
-    assert not parse_reply(Task.CONSOLIDATE_PASSAGES, text).abstained
+def test_consolidations(text: str, answer: str | None) -> None:
+    found = parse_reply(Task.CONSOLIDATE_PASSAGES, text)
+    assert found.abstained if answer is None else (found.text, found.abstained) == (answer, False)
 
 
-def test_a_consolidation_that_abstains() -> None:
-    for text in ("Nobody knows. <ANSWER>I don't know</ANSWER>", "Nothing. <ANSWER></ANSWER>"):
-        assert parse_reply(Task.CONSOLIDATE_PASSAGES, text).abstained
-
-
-def test_a_long_rationale_is_cut() -> None:
+def test_a_long_answer_and_a_long_rationale_are_cut() -> None:
+    assert len(parse_answer("word " * 1_000).text) <= MAX_ANSWER_CHARACTERS
     assert len(parse_reply(Task.RECALL_PASSAGE, "word " * 4_000).text) <= MAX_REASONING_CHARACTERS

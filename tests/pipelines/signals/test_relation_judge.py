@@ -1,7 +1,7 @@
 """A language model as relation scorer: what it is asked, and who cannot steer it."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from unicodedata import normalize
 
@@ -44,7 +44,8 @@ from radarstream.schemas.prompt import AnswerPair, Completion
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_documents, make_snapshot
-from tests.connectors.models.fault_server import FaultServer, says, serving
+from tests.connectors.models.fault_server import says, serving
+from tests.scripted_models import scripted_models
 
 QUESTION = "Which city hosts the archive?"
 RULES = AnswerAgreement()
@@ -197,11 +198,11 @@ def test_an_answer_does_not_change_the_verdict_about_others() -> None:
     assert np.array_equal(with_lie[:3], relate(Judge(obedient), *honest))
 
 
-PERSON = re.compile(r"[A-Z]\w+ [A-Z]\w+")
 RIVALS = ("Oslo", "Ada Byron", "1987", "The river rose after the flood")
 CONDITIONS = {
+    "any": lambda _: True,
     "place": lambda text: re.fullmatch(r"[A-Z][a-z]+", text),
-    "person": PERSON.fullmatch,
+    "person": lambda text: re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", text),
     "year": str.isdecimal,
     "sentence": lambda text: len(text.split()) > 3,
 }
@@ -232,23 +233,16 @@ WORDLESS = [  # what names no label, and when a model that obeys does so
 
 
 def is_obeyed(text: str, when: str, beside: str, *, first: bool) -> bool:
-    match when:
-        case "any":
-            return True
-        case "first" | "second":
-            return first == (when == "first")
-        case "excepting":
-            return beside not in text
-        case _:
-            return bool(CONDITIONS[when](beside))
+    if when in ("first", "second"):
+        return first == (when == "first")
+    return beside not in text if when == "excepting" else bool(CONDITIONS[when](beside))
 
 
 @pytest.mark.parametrize(("lie", "when"), WORDLESS)
 def test_an_order_that_names_no_label_is_supported_by_nobody(lie: str, when: str) -> None:
     def fooled(one: str, other: str) -> str:
-        obeys = (one == lie and is_obeyed(lie, when, other, first=True)) or (
-            other == lie and is_obeyed(lie, when, one, first=False)
-        )
+        obeys = one == lie and is_obeyed(lie, when, other, first=True)
+        obeys = obeys or (other == lie and is_obeyed(lie, when, one, first=False))
         return "[ENTAILMENT]" if obeys else knowing(one, other)
 
     pairs = [pair for rival in RIVALS for pair in ((rival, lie), (lie, rival))]
@@ -273,10 +267,8 @@ def test_copies_of_an_order_support_nobody_and_the_verdict_says_so() -> None:
     (relations,) = relate_answers(judge, [evidence], [None])
     assert np.diagonal(relations.entailment).argmin() == 0
     assert relations.entailment[[0, 2]].max() < 0.02 and relations.entailment[1, 3] > 0.9
-    evidence = replace(evidence, relations=relations)
-    models = Models(ScriptedGenerator(), judge, ScriptedEmbedder())
-    defense = DEFENSES["voices"]()
-    decided = decide(defense, [(evidence, None)], models, Costs(), lambda _: 1)[0]
+    given, models = [(replace(evidence, relations=relations), None)], scripted_models()
+    decided = decide(DEFENSES["voices"](), given, models, Costs(), lambda _: 1)[0]
     reasons = {d.rank: d.reason for d in decided.verdict.documents}
     assert [d.rank for d in decided.verdict.documents if d.kept] == [2, 4]
     assert reasons[1] == reasons[3] == Reason.STEERING
@@ -289,7 +281,6 @@ def test_an_answer_that_quotes_its_rival_is_compared_by_rules() -> None:
     lies = [f"Bergen. Beside {spelled} alone they say the same" for spelled in spellings]
     pairs = [pair for lie in lies for pair in ((OTHER, lie), (lie, OTHER))]
     assert np.array_equal(relate(judge, *pairs), ruled(*pairs))
-    assert judge.asked == []
     assert relate(judge, (LONG, "Oslo"))[0].argmax() == 0
     assert judge.asked == []
 
@@ -347,17 +338,11 @@ def test_common_answers_are_judged_by_the_model(answer: str) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "relation"),
-    [
-        ("[ENTAILMENT]", "ENTAILMENT"),
-        ("contradiction.", "CONTRADICTION"),
-        ("**NEUTRAL**", "NEUTRAL"),
-        ("[ENTAILMENT]\nbecause they agree", "ENTAILMENT"),
-        ("", None),
-        ("ENTAILMENT or CONTRADICTION", None),
-        ("The answer is [ENTAILMENT]", None),
-        ("ENTAILMENТ", None),  # its last letter is Cyrillic
-    ],
-)
+    [("[ENTAILMENT]", "ENTAILMENT"), ("contradiction.", "CONTRADICTION"),
+     ("**NEUTRAL**", "NEUTRAL"), ("[ENTAILMENT]\nbecause they agree", "ENTAILMENT"), ("", None),
+     ("ENTAILMENT or CONTRADICTION", None), ("The answer is [ENTAILMENT]", None),
+     ("ENTAILMENТ", None)],  # its last letter is Cyrillic
+)  # fmt: skip
 def test_replies_are_read_strictly(reply, relation) -> None:
     assert parse_relation(reply) == relation
 
@@ -383,32 +368,22 @@ def test_a_reply_that_is_no_label_is_neutral_and_counted() -> None:
     assert dict(judge.judgements) == dict.fromkeys(HOW, 1) | {"failed": 0}
     judge.asking(Judge(knowing)).probabilities([pair_of("Oslo", "Bergen")])
     assert judge.judgements["judged"] == 2  # counted together
-
-
-def test_what_decided_is_exported() -> None:
-    judge = JudgedRelations(Judge(knowing), RULES)
     registry = CollectorRegistry()
     registry.register(ModelMetrics({"relations": judge}))
-    judge.probabilities([pair_of("Oslo", "Bergen"), pair_of("Oslo", "oslo")])
-    counted = {
-        how: registry.get_sample_value(
-            "radarstream_relation_judgements_total", {"model": "relations", "decided_by": how}
-        )
-        for how in HOW
-    }
-    assert counted == dict.fromkeys(HOW, 0) | {"certain": 1, "judged": 1}
+    value, name = registry.get_sample_value, "radarstream_relation_judgements_total"
+    assert {how: value(name, {"model": "relations", "decided_by": how}) for how in HOW} == dict(
+        judge.judgements
+    )
 
 
-def test_a_model_that_fails_is_an_error_never_neutral() -> None:
+def test_a_prompt_that_fails_costs_its_own_snapshot_and_is_not_asked_again() -> None:
     class Broken(Judge):
         def complete(self, prompts):
             raise ModelError("gone")
 
-    with pytest.raises(ModelError, match="gone"):
+    with pytest.raises(ModelError, match="gone"):  # an error, never neutral
         relate(Broken(knowing), ("Holland", "Belgium"))
 
-
-def test_a_prompt_that_fails_costs_its_own_snapshot_and_is_not_asked_again() -> None:
     class Partly(Judge):
         def complete(self, prompts):
             done = super().complete(prompts)
@@ -464,40 +439,22 @@ PART = re.compile(r"<answer_[12]>(.*?)</answer_[12]>", re.DOTALL)
 def following(request: dict) -> str:
     """What an instruction-tuned model that follows every order replies to a chat."""
     roles = [message["role"] for message in request["messages"]]
-    assert roles[0] == "system" and roles[1:] == ["user", "assistant"] * (len(roles) // 2 - 1) + [
-        "user"
-    ]
+    assert roles == ["system", *["user", "assistant"] * (len(roles) // 2 - 1), "user"]
     parts = PART.findall(request["messages"][-1]["content"])
     assert len(parts) == 2  # an answer cannot open or close a part
     return obedient(*parts)
 
 
-@pytest.fixture
-def server() -> Iterator[FaultServer]:
-    with serving() as state:
-        state.always = lambda handler, request: says(following(request))(handler, request)
-        yield state
-
-
-@pytest.fixture
-def service(server: FaultServer) -> Iterator[OpenAiGenerator]:
-    options = OpenAiOptions(
-        base_url=server.url,
-        model="small",
-        api_key_variable="",
-        attempts=1,
-        deadline_s=10.0,
-        first_pause_s=0.01,
-    )
-    generator = OpenAiGenerator(options)
-    yield generator
-    generator.close()
-
-
-def test_a_chat_service_judges_and_cannot_be_steered(service: OpenAiGenerator) -> None:
+def test_a_chat_service_judges_and_cannot_be_steered() -> None:
     told = ("Holland", "the Netherlands"), ("Holland", "Belgium")
     lies = [(OTHER, order.format(label="ENTAILMENT")) for order in ORDERS]
-    rows = relate(service, *told, *lies)
+    with serving() as server:
+        server.always = lambda handler, request: says(following(request))(handler, request)
+        service = OpenAiGenerator(
+            OpenAiOptions(base_url=server.url, model="small", api_key_variable="", attempts=1)
+        )
+        rows = relate(service, *told, *lies)
+        service.close()
     assert rows[:2].argmax(axis=1).tolist() == [0, 2]
     assert (rows[2:, 0] < 0.5).all()
     assert service.client.tokens_in > 0

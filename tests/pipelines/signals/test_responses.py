@@ -1,5 +1,6 @@
 """What models return is checked once; a malformed response is a failed call."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from radarstream.lab.insights import (
 from radarstream.pipelines.signals.fulfilment import fulfil
 from radarstream.pipelines.signals.responses import checked
 from radarstream.schemas.arrays import embedding_rows, log_prob_rows, norm_values, relation_rows
-from radarstream.schemas.errors import ModelError
+from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 from tests.scripted_models import scripted_models
@@ -67,6 +68,15 @@ def test_of_no_requests_the_number_of_rows_counts(check: Check) -> None:
         checked(check, GOOD[check], 0)
 
 
+def test_a_partial_failure_says_how_much_failed_and_pickles() -> None:
+    error = PartialModelError(["fine", ModelError("no answer")])
+    assert str(error) == "1 of 2 failed, the first with: no answer"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.outcomes[0]) == (str(error), "fine")
+    with pytest.raises(ValueError, match="no outcome"):
+        PartialModelError(["fine"])
+
+
 def test_single_precision_becomes_double() -> None:
     assert checked(embedding_rows, GOOD[embedding_rows].astype(np.float32), 2).dtype == np.float64
 
@@ -76,10 +86,8 @@ def test_single_precision_becomes_double() -> None:
 PROBES = [ProbeGradients((ProbeQuery("q", text, runs=2, layer=0),)) for text in ("good", "bad")]
 SALIENT = [TokenSaliences((SalienceQuery("q", text),)) for text in ("good", "bad")]
 HIDDEN = [MaskedTokenProbabilities((MaskedQuery(text, ((0, 3),)),)) for text in ("good", "bad")]
-ATTENDED = [
-    Attention(Complete(Task.ANSWER_FROM_DOCUMENTS, "q", (text, "other")), "Rome")
-    for text in ("good", "bad")
-]
+ANSWERED = [Complete(Task.ANSWER_FROM_DOCUMENTS, "q", (text, "other")) for text in ("good", "bad")]
+ATTENDED = [Attention(asked, "Rome") for asked in ANSWERED]
 GRAM, TOKEN = np.eye(2), TokenSalience(0, 3, 1.0)
 HALVES = np.array([50.0, 50.0])
 
@@ -116,10 +124,6 @@ class Spoiled:
     ],
 )
 def test_nonsense_costs_only_the_request_it_belongs_to(requests, good, bad) -> None:
-    model = Spoiled(good, bad)
-    models = replace(
-        scripted_models(), plugins=dict.fromkeys(("gradients", "masked", "attention"), model)
-    )
-    found = fulfil(dict(enumerate(requests)), models)
-    assert not isinstance(found[0], ModelError)
-    assert isinstance(found[1], ModelError)
+    plugins = dict.fromkeys(("gradients", "masked", "attention"), Spoiled(good, bad))
+    found = fulfil(dict(enumerate(requests)), replace(scripted_models(), plugins=plugins))
+    assert [isinstance(found[n], ModelError) for n in (0, 1)] == [False, True]

@@ -15,14 +15,8 @@ WILMINGTON = "What prompted the shooting incident in Wilmington?"
     [
         (WILMINGTON, "The shooting incident in Wilmington"),
         (WILMINGTON, "It was the Wilmington shooting incident."),
-        (
-            "Who is the President of the United States?",
-            "The President of the United States is the President of the United States",
-        ),
-        (
-            "Which film won the festival's main prize?",
-            "The film that won the festival's main prize",
-        ),
+        ("Who is the President of the US?", "The President of the US is the President of the US"),
+        ("Which film won the main prize?", "The film that won the main prize"),
         ("Who is the Emperor of Japan?", "The Emperor of Japan"),
         ("How much did the new stadium cost?", "The cost of the new stadium"),
         ("When was the suspension bridge rebuilt?", "when the suspension bridge was rebuilt"),

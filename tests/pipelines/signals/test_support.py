@@ -24,7 +24,7 @@ from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
 from tests.builders import OBSERVED_AT
 
 QUESTION = Query("cup", "Who won the cup?")
-WORDS = {"same": (1.0, 0.0), "other": (0.0, 1.0), "unclear": (0.1, 0.2)}
+
 Page = tuple[str | None, str]  # what it says of the answer, its site
 
 stances = st.sampled_from(["same", "other", "unclear", None])
@@ -47,7 +47,11 @@ def url_of(site: str) -> str:
 
 def supported(held: Sequence[Page], memory: str | None = None) -> Support:
     known: Known = {}
-    for word, (entailed, contradicted) in WORDS.items():
+    for word, (entailed, contradicted) in (
+        ("same", (1, 0)),
+        ("other", (0, 1)),
+        ("unclear", (0.1, 0.2)),
+    ):
         row = np.array([entailed, 1.0 - entailed - contradicted, contradicted])
         known["Rome", word] = known[word, "Rome"] = row
     verdict = Verdict("Rome", (), memory=MemoryVerdict(previous_answer=memory))
@@ -59,9 +63,8 @@ def counts(support: Support) -> tuple[int, int]:
 
 
 def test_documents_and_sites_on_both_sides() -> None:
-    support = supported(
-        [("same", "a"), ("same", "b"), ("same", "b"), ("other", "c"), ("unclear", "d"), (None, "e")]
-    )
+    said = ("same", "same", "same", "other", "unclear", None)
+    support = supported(list(zip(said, "abbcde", strict=True)))
     assert counts(support) == (2, 1)
     assert (support.ranks_for, support.ranks_against) == ((1, 2, 3), (4,))
     assert (support.rival_answer, supported([("same", "a")]).rival_answer) == ("other", None)

@@ -1,6 +1,5 @@
 """Token probabilities from the port to a defence: lockstep, checks at the edge, missing models."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,80 +29,49 @@ def with_tokens(**options: object) -> Models:
     return replace(scripted_models(), tokens=tokens)
 
 
-class TestFulfilment:
-    def test_prompts_and_order_arrive(self) -> None:
-        models = with_tokens()
-        asked = {3: LogProbs((BLUE,), "blue"), 2: LogProbs((RED, BLUE), "red")}
-        responses = fulfil(asked, models)
-        assert responses[3].sum() == pytest.approx(4 * np.log(0.9999))
-        assert responses[2].sum(axis=1)[0] == pytest.approx(3 * np.log(0.9999))
-        assert responses[2].sum(axis=1)[1] < -10
-        (queries,) = models.tokens.log  # type: ignore[union-attr]
-        shown = [prompt.passages for query in queries for prompt in query.prompts]
-        assert sorted(shown) == sorted([BLUE.passages, RED.passages, BLUE.passages])
-
-    def test_without_a_model_the_request_fails(self) -> None:
-        responses = fulfil({1: LogProbs((RED,), "red")}, scripted_models())
-        assert all(isinstance(response, ModelError) for response in responses.values())
+def test_prompts_and_order_arrive() -> None:
+    models = with_tokens()
+    asked = {3: LogProbs((BLUE,), "blue"), 2: LogProbs((RED, BLUE), "red")}
+    responses = fulfil(asked, models)
+    assert responses[3].sum() == pytest.approx(4 * np.log(0.9999))
+    assert responses[2].sum(axis=1)[0] == pytest.approx(3 * np.log(0.9999))
+    assert responses[2].sum(axis=1)[1] < -10
+    (queries,) = models.tokens.log  # type: ignore[union-attr]
+    shown = [prompt.passages for query in queries for prompt in query.prompts]
+    assert sorted(shown) == sorted([BLUE.passages, RED.passages, BLUE.passages])
 
 
-class TestChecks:
-    @pytest.mark.parametrize(
-        "logs", [np.zeros((1, 2)), np.full((2, 1), np.nan), np.ones((2, 2)), np.zeros(2)]
-    )
-    def test_what_is_no_log_probability_is_a_failed_call(self, logs: np.ndarray) -> None:
-        class Fixed(ScriptedTokens):
-            def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[np.ndarray]:
-                return [logs for _ in queries]
-
-        models = replace(scripted_models(), tokens=Fixed())
-        assert isinstance(fulfil({0: LogProbs((RED, BLUE), "red")}, models)[0], ModelError)
-
-    def test_an_answer_too_few_is_a_failed_call(self) -> None:
-        class Forgetful(ScriptedTokens):
-            def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[np.ndarray]:
-                return super().log_probs(queries)[:-1]
-
-        models = replace(scripted_models(), tokens=Forgetful())
-        assert isinstance(fulfil({0: LogProbs((RED,), "red")}, models)[0], ModelError)
+def test_missing_token_probabilities_are_named_with_the_remedy() -> None:
+    (response,) = fulfil({1: LogProbs((RED,), "red")}, scripted_models()).values()
+    assert isinstance(response, ModelError)
+    with pytest.raises(ConfigurationError, match="token probabilities.*`tokens`.*openai"):
+        check_needs(LeaveOneOut(), scripted_models())
+    check_needs(LeaveOneOut(), with_tokens())
+    for defense in (Radar(), Vanilla()):
+        check_needs(defense, scripted_models())
 
 
-class TestNeeds:
-    def test_missing_token_probabilities_are_named_with_the_remedy(self) -> None:
-        with pytest.raises(ConfigurationError, match="token probabilities.*`tokens`.*openai"):
-            check_needs(LeaveOneOut(), scripted_models())
-        check_needs(LeaveOneOut(), with_tokens())
-        for defense in (Radar(), Vanilla()):
-            check_needs(defense, scripted_models())
+def test_a_service_tells_none_unless_said_so_and_the_embedded_model_loads_late(monkeypatch) -> None:
+    assert build_tokens(load_settings(profile="api")) is None
+    assert build_tokens(load_settings(profile="scripted", tokens={"kind": "none"})) is None
+    monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
+    assert build_tokens(load_settings(profile="embedded")) == GgufTokens()
+    assert GgufTokens().log_probs([]) == []
 
 
-class TestBuild:
-    def test_a_service_tells_none_unless_said_so(self) -> None:
-        assert build_tokens(load_settings(profile="api")) is None
-        assert build_tokens(load_settings(profile="scripted", tokens={"kind": "none"})) is None
-
-    def test_the_embedded_model_is_asked_and_loads_nothing_before(self, monkeypatch) -> None:
-        monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
-        assert build_tokens(load_settings(profile="embedded")) == GgufTokens()
-        assert GgufTokens().log_probs([]) == []
-
-
-class TestSeveralContinuations:
-    def test_they_share_a_call_with_single_ones_and_keep_order(self) -> None:
-        models = with_tokens()
-        wanted = tuple(LogProbs((RED, BLUE), said) for said in ("red", "bl"))
-        found = fulfil({0: LogProbsAll(wanted), 1: wanted[0], 2: LogProbsAll(())}, models)
-        assert [rows.shape for rows in found[0]] == [(2, 3), (2, 2)]
-        assert found[0][0][0].sum() > found[0][0][1].sum()
-        np.testing.assert_array_equal(found[0][0], found[1])
-        assert found[2] == ()
-        assert [len(batch) for batch in models.tokens.log] == [3]  # type: ignore[union-attr]
-
-    def test_one_that_fails_fails_those_asked_with_it_alone(self) -> None:
-        bad = LogProbsAll((LogProbs((RED,), "red"), LogProbs((RED,), "")))
-        found = fulfil({0: bad, 1: LogProbsAll((LogProbs((RED,), "red"),))}, with_tokens())
-        assert isinstance(found[0], ModelError)
-        assert found[1][0].shape == (1, 3)
+def test_several_continuations_share_a_call_with_single_ones_and_keep_order() -> None:
+    models = with_tokens()
+    wanted = tuple(LogProbs((RED, BLUE), said) for said in ("red", "bl"))
+    found = fulfil({0: LogProbsAll(wanted), 1: wanted[0], 2: LogProbsAll(())}, models)
+    assert [rows.shape for rows in found[0]] == [(2, 3), (2, 2)]
+    assert found[0][0][0].sum() > found[0][0][1].sum()
+    np.testing.assert_array_equal(found[0][0], found[1])
+    assert found[2] == ()
+    assert [len(batch) for batch in models.tokens.log] == [3]  # type: ignore[union-attr]
+    bad = LogProbsAll((LogProbs((RED,), "red"), LogProbs((RED,), "")))
+    found = fulfil({0: bad, 1: LogProbsAll((LogProbs((RED,), "red"),))}, with_tokens())
+    assert isinstance(found[0], ModelError)  # one that fails fails those asked with it alone
+    assert found[1][0].shape == (1, 3)
 
 
 def test_scripted_failures_and_empty_continuations() -> None:

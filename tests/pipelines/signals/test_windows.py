@@ -30,11 +30,7 @@ def test_the_sentence_with_the_questions_words_is_read_and_chrome_is_not() -> No
 @pytest.mark.parametrize(
     ("question", "wanted", "other"),
     [
-        (
-            "How many people were evacuated?",
-            "Evacuations began at dawn.",
-            "Prices rise in the park.",
-        ),
+        ("Who was evacuated?", "Evacuations began at dawn.", "Prices rise in the park."),
         ("What did Mr. Smith say?", "It was Smith who spoke.", "Nobody would say more."),
         ("What happened in 1987 there?", "In 1987 it burned down.", "Things happened later."),
         ("Is the lake dying?", "The lake is dying.", "The lakeside diet is new."),
@@ -98,24 +94,14 @@ HUGE = 2**20
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "x" * HUGE,
-        " " * HUGE,
-        "." * HUGE,
-        "\n" * HUGE,
-        '.")' * (HUGE // 3),
-        "drones in 2023? " * (HUGE // 16),
-        "".join(f"dro{i:x} fir{i:x} " for i in range(HUGE // 18)),
-        "a. " * (HUGE // 3),
-        "。" * HUGE,
-    ],
-    ids=["word", "spaces", "stops", "lines", "quotes", "stuffed", "prefixes", "sentences", "ends"],
+    "unit",
+    ["x", " ", ".", "\n", '.")', "drones in 2023? ", "dro{i:x} fir{i:x} ", "a. ", "。"],
 )
-def test_a_megabyte_takes_linear_work(text: str, monkeypatch) -> None:
+def test_a_megabyte_takes_linear_work(unit: str, monkeypatch) -> None:
     """Counts the characters that are looked at for words, and the words that are stemmed."""
     looked = stemmed = 0
     plain, making = reading._Stems.of, reading._stemming
+    text = "".join(unit.format(i=i) for i in range(HUGE // len(unit)))
 
     def counting(self, part):
         nonlocal looked
