@@ -27,6 +27,7 @@ from tests.clocks import FakeClock
 from tests.scripted_models import scripted_models
 
 NOW = datetime(2025, 6, 2, tzinfo=UTC)
+LIED = ("Rome",) * 3 + ("Oslo",) * 4  # Rome is the lie
 # `Naming` has one score of few texts, whose agreement with others cannot be tested.
 DEFAULT = Rules(max_chance=1.0)
 
@@ -89,9 +90,9 @@ def claims(*winners: str) -> list[str]:
 
 def keep(
     engine: Engine,
-    winners: Sequence[str],
+    winners: Sequence[str] = LIED,
     *,
-    answer: str,
+    answer: str = "Rome",
     undefended: str | None = None,
     step: int = 0,
     query_id: str = "cup",
@@ -119,6 +120,13 @@ def complaint(
 ) -> Any:
     told = Complaint(sender, now, query_id, answer=answer, step=step)
     return take_in(engine, told, rules, now)
+
+
+def complained(engine: Engine, *queries: str, sender: str = "eve") -> list[Any]:
+    """A lie is the answer of each query ("cup"), and a sender says so; the complaints."""
+    for query in queries or ("cup",):
+        keep(engine, query_id=query)
+    return [complaint(engine, sender, query_id=query) for query in queries or ("cup",)]
 
 
 def run_out(worker: Attributing) -> list[TaughtEvent]:

@@ -39,8 +39,10 @@ from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Document
 from tests.pipelines.job.attributing_rig import (
     DEFAULT,
+    LIED,
     NOW,
     Naming,
+    complained,
     complaint,
     events_of,
     keep,
@@ -51,7 +53,6 @@ from tests.pipelines.job.attributing_rig import (
 )
 from tests.scripted_models import scripted_models
 
-LIED = ("Rome",) * 3 + ("Oslo",) * 4  # Rome is the lie
 NOW_MS = int(NOW.timestamp() * 1000)
 
 
@@ -72,7 +73,7 @@ def states(engine: Engine) -> dict[str, str]:
 
 
 def test_a_stranger_only_proposes(engine: Engine) -> None:
-    snapshot = keep(engine, LIED, answer="Rome")
+    snapshot = keep(engine)
     complaint(engine, "eve")
     (event,) = run_out(worker_on(engine))
     assert event.status is Status.PROPOSED
@@ -87,7 +88,7 @@ def test_a_stranger_only_proposes(engine: Engine) -> None:
 
 def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
-    snapshot = keep(engine, LIED, answer="Rome")
+    snapshot = keep(engine)
     worker = worker_on(engine)
     run_out(worker)
     worker.metrics.statuses.clear()
@@ -103,7 +104,7 @@ def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
 
 
 def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     row = MemoryRow("cup", "radar", 1, 0, "log", 0, 0, encode_state(Belief("Rome", 0.9, 0.1)))
     commit_fold(engine, None, row)
     stored = complaint(engine, "eve")
@@ -130,7 +131,7 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
         for step in range(3):
             confirmed(engine, name, f"bait-{name}", "Rome", step)
         confirmed(engine, name, f"bait-{name}", "Bern", 3)
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     complaint(engine, "ada")
     complaint(engine, "bob")
     worker = worker_on(engine)
@@ -139,14 +140,14 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
     confirmed(engine, "ada", "more", "Rome")
     confirmed(engine, "bob", "more", "Rome")
     assert record_of(engine, "ada") == SenderRecord(3, waiting=1)
-    keep(engine, LIED, answer="Rome", step=1)
+    keep(engine, step=1)
     complaint(engine, "ada", step=1)
     complaint(engine, "bob", step=1)
     assert [e.status for e in run_out(worker) if e.query_id == "cup"][-1] is Status.QUARANTINED
 
 
 def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engine: Engine) -> None:
-    snapshots = {name: keep(engine, LIED, answer="Rome", query_id=name) for name in ("a", "b")}
+    snapshots = {name: keep(engine, query_id=name) for name in ("a", "b")}
     for name in snapshots:
         stored = complaint(engine, "eve", query_id=name)
         run_out(worker_on(engine))
@@ -170,8 +171,7 @@ def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engin
 
 
 def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
+    (stored,) = complained(engine)
     worker = worker_on(engine)
     run_out(worker)
     event = decided(engine, stored, Decision.APPROVED, now_ms=NOW_MS + 1)
@@ -183,6 +183,9 @@ def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     assert (event.status, event.revision) == (Status.DISMISSED, 2)
     assert withheld_keys(engine, ["cup"]) == {}
     assert record_of(engine, "eve") == SenderRecord(0, 1)
+    decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS + 3, everywhere=True)
+    everywhere = withheld_keys(engine, ["any", "other"])  # which only a decision reaches
+    assert everywhere["any"] == everywhere["other"] and len(everywhere["any"]) == 3
 
 
 def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
@@ -190,7 +193,7 @@ def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     worker = worker_on(engine)
     run_out(worker)
-    keep(engine, LIED, answer="Rome", query_id="errs")
+    keep(engine, query_id="errs")
     commit_fold(engine, None, remembering("errs", "Rome"))
     stored = complaint(engine, "ada", query_id="errs")
     complaint(engine, "bob", query_id="errs")
@@ -227,7 +230,7 @@ def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) 
 
 
 def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     commit_fold(engine, None, remembering("cup", "Rome"))
     stored = complaint(engine, "eve")
     assert decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
@@ -240,17 +243,8 @@ def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> N
     assert record_of(engine, "eve") == SenderRecord(1)
 
 
-def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:
-    snapshot = keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
-    run_out(worker_on(engine))
-    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS, everywhere=True)
-    keys = frozenset(text_key(document) for document in snapshot.documents[:3])
-    assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
-
-
 def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     stored = complaint(engine, "eve", "Bern")
     worker = worker_on(engine, attributor=None)
     (event,) = run_out(worker)
@@ -333,14 +327,14 @@ def test_nothing_is_removed_that_would_leave_no_answer(engine: Engine) -> None:
 
 
 def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
+    (stored,) = complained(engine)
     slow, quick = worker_on(engine), worker_on(engine, attributor=Naming(gap=3.0))
     case = find_answer(engine, "cup")
     assert case is not None
     slow_found = slow.investigated(stored, case, insist=False)
     (event,) = run_out(quick)
-    reports_open_again(engine, stored.incident)
+    with engine.begin() as connection:
+        complaints.reopen(connection, stored.incident)
     slow.investigated = lambda *_, **__: slow_found  # type: ignore[method-assign]
     slow.attribute(stored, insist=False)
     (late,) = slow.metrics.statuses
@@ -349,17 +343,12 @@ def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
     assert sum(record.lane == LANE for _, record in pending(engine)) == 1
 
 
-def reports_open_again(engine: Engine, incident: str) -> None:
-    with engine.begin() as connection:
-        complaints.reopen(connection, incident)
-
-
 def test_priority(engine: Engine) -> None:
     trusted(engine, "ada")
     run_out(worker_on(engine))
     for step in (0, 1):
-        keep(engine, LIED, answer="Rome", step=step)
-    keep(engine, LIED, answer="Rome", query_id="decision")
+        keep(engine, step=step)
+    keep(engine, query_id="decision")
     complaint(engine, "eve", step=0, now=NOW - timedelta(hours=1))  # an older answer
     complaint(engine, "eve", step=1)
     complaint(engine, "ada", step=1, answer="Oslo", now=NOW)
@@ -376,9 +365,7 @@ def test_priority(engine: Engine) -> None:
 
 
 def test_the_budget_of_attributions(engine: Engine) -> None:
-    for number in range(4):
-        keep(engine, LIED, answer="Rome", query_id=f"q{number}")
-        complaint(engine, "eve", query_id=f"q{number}")
+    complained(engine, "q0", "q1", "q2", "q3")
     worker = worker_on(engine, attributions_per_hour=4)
     done = run_out(worker)
     assert len(done) == 2, "strangers have half of it"
@@ -397,8 +384,7 @@ def test_the_budget_of_attributions(engine: Engine) -> None:
 
 
 def test_the_budget_of_model_calls(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
+    (stored,) = complained(engine)
     with engine.begin() as connection:
         store.hold(connection, "spent", "other", 0)
         store.note_attribution(connection, "spent", at_ms=NOW_MS - 1, model_calls=50)
@@ -410,7 +396,7 @@ def test_the_budget_of_model_calls(engine: Engine) -> None:
 
 
 def test_a_failing_model_ends_a_complaint_after_some_tries(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     complaint(engine, "eve", "Bern")
     worker = worker_on(engine, models=scripted_models(fail_on_text="Rome"), attempts=2)
     assert worker.step()
@@ -427,9 +413,7 @@ def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> N
                 raise KeyError(incident.texts[0].document.text)
             return (yield from super().attribute(incident))
 
-    for query in ("bad", "cup"):
-        keep(engine, LIED, answer="Rome", query_id=query)
-        complaint(engine, "eve", query_id=query)
+    complained(engine, "bad", "cup")
     worker = worker_on(engine, attributor=Broken(), attempts=2)
     assert [event.query_id for event in run_out(worker)] == ["cup"]
     assert worker.metrics.failures == ["KeyError", "KeyError"]
@@ -441,7 +425,7 @@ def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> N
 
 
 def test_the_corpus_widens_the_scope(engine: Engine) -> None:
-    snapshot = keep(engine, LIED, answer="Rome")
+    snapshot = keep(engine)
     more = Document(1, "Archive. The winner: Rome.", url="https://liar.example/old")
     seen: list[tuple[str, tuple[str, ...]]] = []
 
@@ -459,11 +443,11 @@ def test_the_corpus_widens_the_scope(engine: Engine) -> None:
 
 
 def test_a_lie_that_comes_back_can_be_complained_about_anew(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome", step=0)
+    keep(engine, step=0)
     first = complaint(engine, "eve", "Rome")
     again = complaint(engine, "eve", "rome", now=NOW + timedelta(hours=1))
     assert again == first
-    keep(engine, LIED, answer="Rome", step=1)
+    keep(engine, step=1)
     later = complaint(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
     redelivered = complaint(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
     assert (later.step, redelivered) == (1, later)
@@ -474,8 +458,8 @@ def test_a_lie_that_comes_back_can_be_complained_about_anew(engine: Engine) -> N
 
 
 def test_whose_answer_is_meant(engine: Engine) -> None:
-    keep(engine, LIED, answer="Oslo", step=3)
-    keep(engine, LIED, answer="Rome", undefended="Oslo", step=4)
+    keep(engine, answer="Oslo", step=3)
+    keep(engine, undefended="Oslo", step=4)
     told = Complaint("eve", NOW, question="who WON  the cup?")
     assert (take(engine, told).query_id, take(engine, told).step) == ("cup", 4)
     assert take(engine, told).answer == "Rome"
@@ -489,7 +473,7 @@ def test_whose_answer_is_meant(engine: Engine) -> None:
     ):
         with pytest.raises(RefusedComplaintError):
             take(engine, wrong)
-    keep(engine, LIED, answer="", query_id="silent")
+    keep(engine, answer="", query_id="silent")
     with pytest.raises(RefusedComplaintError, match="no answer"):
         take(engine, Complaint("eve", NOW, "silent"))
 
@@ -499,7 +483,7 @@ def take(engine: Engine, told: Complaint):
 
 
 def test_a_sender_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     limit = Rules().complaints_per_day
 
     def flood(count: int, now=NOW) -> None:
@@ -516,7 +500,7 @@ def test_a_sender_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
 
 
 def test_a_released_text_stays_released_until_a_person_approves_again(engine: Engine) -> None:
-    snapshot = keep(engine, LIED, answer="Rome")
+    snapshot = keep(engine)
     stored = complaint(engine, "eve")
     run_out(worker_on(engine))
     decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
@@ -566,7 +550,7 @@ def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(tmp_path, 
 def test_open_complaints_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:
     trusted(engine, "ada")
     run_out(worker_on(engine))
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     rules = Rules(open_complaints=10)
     for number in range(10):
         complaint(engine, f"sybil-{number}", rules=rules)

@@ -27,7 +27,7 @@ def test_killed_anywhere(tmp_path: Path, place: str) -> None:
     with engine.begin() as connection:  # nothing but the lie is to be attributed
         for row in complaints.find_complaints(engine):
             complaints.close(connection, row["incident"], complaints.ComplaintState.JUDGED)
-    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    keep(engine)
     stored = [complaint(engine, sender) for sender in ("ada", "bob")][0]
     topic = tmp_path / "events"
 

@@ -1,12 +1,14 @@
 """The loop around attribution: intake, commits, publication, outages, metrics."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from radarstream.connectors.kafka.sink import KafkaSink
@@ -22,7 +24,7 @@ from radarstream.pipelines.job.incidents.worker import Worker, opened_worker
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import (
@@ -36,9 +38,7 @@ from radarstream.schemas.incidents import Complaint
 from radarstream.schemas.records import OutboxRecord
 from tests.brokers import event
 from tests.builders import make_snapshot
-from tests.pipelines.job.attributing_rig import NOW, claims, keep, worker_on
-
-LIED = ("Rome",) * 3 + ("Oslo",) * 4
+from tests.pipelines.job.attributing_rig import LIED, NOW, claims, keep, worker_on
 
 
 @dataclass
@@ -54,14 +54,12 @@ class Log:
         if self.down:
             self.down -= 1
             raise BrokerError("away")
-        fresh, start = self.values[self.read :], self.read
+        fresh = list(enumerate(self.values))[self.read :]
         self.read = len(self.values)
-        time = datetime(2025, 6, 1, tzinfo=UTC)
+        told = [(b"batch", v) if isinstance(v, InputError) else (v,) for _, v in fresh]
         return [
-            TopicRecord("answers.complaints", 0, start + n, time, b"cup", {}, b"batch", value)
-            if isinstance(value, InputError)
-            else TopicRecord("answers.complaints", 0, start + n, time, b"cup", {}, value)
-            for n, value in enumerate(fresh)
+            TopicRecord("answers.complaints", 0, n, NOW, b"cup", {}, *value)
+            for (n, _), value in zip(fresh, told, strict=True)
         ]
 
     def epoch(self) -> str:
@@ -89,13 +87,12 @@ def told(sender: str, answer: str = "Rome", query: str = "cup") -> bytes:
 def built(attributing: Attributing, log: Log | None) -> Worker:
     engine = attributing.engine
     attributing.metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
-    settings = load_settings(profile="scripted")
-    health = Health(60.0, 60.0)
-    return Worker(attributing, settings, health, Stop(), log, Published())
+    scripted = load_settings(profile="scripted")
+    return Worker(attributing, scripted, Health(60.0, 60.0), Stop(), log, Published())
 
 
 def test_from_the_topic_to_the_topic(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     values = [told("eve"), b"{}", None, told("eve"), told("eve", query="nobody")]
     bomb = InputError(ReasonClass.OVERSIZED_RECORD, "offsets 0 to 1: records of too many bytes")
     log = Log([bomb, *values])
@@ -106,19 +103,17 @@ def test_from_the_topic_to_the_topic(engine: Engine) -> None:
     assert [record.topic for record in worker.sink.records] == ["events.attribution"]
     assert pending(engine) == []
     exposed = generate_latest(worker.attributing.metrics.registry).decode()
-    for line in (
-        'radarstream_complaints_total{result="taken_in"} 2.0',
-        'radarstream_complaints_total{result="refused"} 1.0',
-        'radarstream_complaints_total{result="unreadable"} 3.0',
-        'radarstream_attributions_total{finding="texts_flagged"} 1.0',
-        'radarstream_attributions_total{finding="unverified"} 0.0',
-        'radarstream_incidents_settled_total{status="proposed"} 1.0',
-        'radarstream_complaints_stored{state="judged"} 1.0',
-        'radarstream_incidents_stored{status="proposed"} 1.0',
-        "radarstream_quarantined_texts 0.0",
-        "radarstream_attribution_duration_seconds_count 1.0",
-    ):
-        assert line in exposed
+    for line in """complaints_total{result="taken_in"} 2.0
+        complaints_total{result="refused"} 1.0
+        complaints_total{result="unreadable"} 3.0
+        attributions_total{finding="texts_flagged"} 1.0
+        attributions_total{finding="unverified"} 0.0
+        incidents_settled_total{status="proposed"} 1.0
+        complaints_stored{state="judged"} 1.0
+        incidents_stored{status="proposed"} 1.0
+        quarantined_texts 0.0
+        attribution_duration_seconds_count 1.0""".splitlines():
+        assert f"radarstream_{line.strip()}" in exposed
 
 
 def test_a_question_on_the_topic_names_its_query_as_for_commands(engine: Engine) -> None:
@@ -140,7 +135,7 @@ def test_a_question_on_the_topic_names_its_query_as_for_commands(engine: Engine)
 
 
 def test_a_complaint_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     log = Log([told("eve")])
     worker = built(worker_on(engine), log)
     log.commit = lambda _: pytest.fail("killed")  # type: ignore[method-assign]
@@ -153,7 +148,7 @@ def test_a_complaint_is_stored_before_its_offset_is_committed(engine: Engine) ->
 
 
 def test_outages_are_waited_for(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     log = Log([told("eve", "Bern")], down=2)
     attributing = worker_on(engine)
     sound = attributing.models
@@ -184,8 +179,6 @@ def test_draining_does_not_wait_for_what_is_away(engine: Engine) -> None:
 
 
 def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
-    from sqlalchemy.exc import OperationalError
-
     def away():
         raise OperationalError("select", {}, Exception("away"))
 
@@ -195,7 +188,7 @@ def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
 
 
 def test_without_a_broker_events_wait(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
+    keep(engine)
     worker = replace(built(worker_on(engine), Log([told("eve")])), sink=None)
     worker.run(drain=True)
     assert len(pending(engine)) == 1
@@ -205,25 +198,27 @@ OPTIONS = "options = { check_unaided = true }"
 
 
 @pytest.mark.parametrize(
-    ("options", "checked"), [("", "uncontradicted"), (OPTIONS, True), ("options = {}", True)]
-)
-def test_options_of_the_settings_reach_the_worker(tmp_path, options, checked) -> None:
-    with opened_worker(settings_with(tmp_path, options), Stop(), kafka=False) as worker:
+    ("options", "checked"),
+    [("", "uncontradicted"), (OPTIONS, True), ("options = {}", True),
+     ('attributor = "pfdnn"', None),  # whose options are others
+     ('options = { check_unaided = "sometimes" }', ConfigurationError)],
+)  # fmt: skip
+def test_options_of_the_settings_reach_the_worker(tmp_path, options: str, checked: Any) -> None:
+    page = Path(__file__).parents[3] / "docs" / "attribution.md"
+    assert f"`attribution.{OPTIONS}`" in page.read_text("utf-8")
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        f'profile = "scripted"\ndatabase = "sqlite:///{tmp_path / "state.db"}"\n'
+        f"[attribution]\nenabled = true\n{options}\n[telemetry]\nlisten = ''\n"
+    )
+    refused = checked is ConfigurationError
+    with (
+        pytest.raises(ConfigurationError) if refused else nullcontext(),
+        opened_worker(load_settings(file), Stop(), kafka=False) as worker,
+    ):
         attributor = worker.attributing.attributor
-        assert isinstance(attributor, RagOrigin)
-        assert attributor.check_unaided == checked
-
-
-def test_what_suits_one_attributor_is_no_option_of_another(tmp_path: Path) -> None:
-    settings = settings_with(tmp_path, 'attributor = "pfdnn"')
-    with opened_worker(settings, Stop(), kafka=False) as worker:
-        assert not isinstance(worker.attributing.attributor, RagOrigin)
-
-
-def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
-    settings = settings_with(tmp_path, 'options = { check_unaided = "sometimes" }')
-    with pytest.raises(ConfigurationError), opened_worker(settings, Stop(), kafka=False):
-        pass
+        assert isinstance(attributor, RagOrigin) is (checked is not None)
+        assert getattr(attributor, "check_unaided", None) == checked
 
 
 def test_an_empty_database_under_a_group_that_has_read_complaints_is_refused(own_broker, tmp_path):
@@ -253,17 +248,3 @@ def test_an_empty_database_under_a_group_that_has_read_complaints_is_refused(own
         (tmp_path / "state.db").unlink()
         with pytest.raises(ConfigurationError, match="deleted or replaced"):
             worker.turn()
-
-
-def test_the_page_shows_the_line_that_the_worker_takes() -> None:
-    page = Path(__file__).parents[3] / "docs" / "attribution.md"
-    assert f"`attribution.{OPTIONS}`" in page.read_text("utf-8")
-
-
-def settings_with(directory: Path, options: str) -> Settings:
-    file = directory / "settings.toml"
-    file.write_text(
-        f'profile = "scripted"\ndatabase = "sqlite:///{directory / "state.db"}"\n'
-        f"[attribution]\nenabled = true\n{options}\n[telemetry]\nlisten = ''\n"
-    )
-    return load_settings(file)

@@ -54,11 +54,8 @@ def test_a_batch_that_hangs_is_told_truthfully(own_broker, tmp_path, monkeypatch
             produce(options, snapshots(3))  # the lag grows while the batch hangs
             until(lambda: job.lag == 23 - answered)
             assert job.committed_at == committed_at
-            (rule,) = (
-                rule
-                for rule in yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
-                if rule["alert"] == "RadarstreamNoProgress"
-            )
+            rules = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
+            (rule,) = (rule for rule in rules if rule["alert"] == "RadarstreamNoProgress")
             assert "time() - radarstream_last_commit_timestamp_seconds > 900" in rule["expr"]
             assert "sum by (instance) (radarstream_consumer_lag_records) > 0" in rule["expr"]
         finally:

@@ -154,10 +154,8 @@ def test_one_failing_query_backs_off_and_the_others_go_on(world: World) -> None:
     assert gaps[:5] == pytest.approx([60, 120, 240, 480, 960], abs=6)
     assert max(gaps) <= 3610
     assert 8 <= world.names().count("good") <= 12
-    failures = collector.metrics.registry.get_sample_value(
-        "radarstream_search_failures_total", {"failure": "refused"}
-    )
-    assert failures == len(bad)
+    value = collector.metrics.registry.get_sample_value
+    assert value("radarstream_search_failures_total", {"failure": "refused"}) == len(bad)
 
 
 @pytest.mark.parametrize("further", [0, 2])
@@ -167,13 +165,10 @@ def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(world
     collector.replace((Watched(question="What is the capital of Peru?", id="a", cadence="1h"),))
     settled, judged = replace(ANSWER, wanted_more=False), ANSWER.verdict.documents[0]
     read_on = replace(ANSWER.verdict, documents=(replace(judged, rank=11),))
+    more, searched = replace(settled, wanted_more=True), replace(settled, verdict=read_on)
+    shallow = [(0, "")]  # by what a search finds
     for step, (event, expected) in enumerate(
-        (
-            (settled, [(0, "")]),  # by what a search finds
-            (replace(settled, wanted_more=True), deep),
-            (replace(settled, verdict=read_on), deep),  # since it searched further
-            (settled, [(0, "")]),
-        )
+        ((settled, shallow), (more, deep), (searched, deep), (settled, shallow))
     ):
         with world.engine.begin() as connection:
             keep_event(connection, replace(event, query_id="a", step=step), steps=5)
@@ -198,10 +193,8 @@ def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(world: Wo
 
 def test_a_snapshot_that_could_not_be_published_is_not_paid_for_twice(world: World) -> None:
     world.publish_faults = [BrokerError("down")] * 9
-    collector = watching(world, "a")
-    run_for(collector, 600.0)
-    assert world.names() == ["a"]
-    assert len(world.published) == 1
+    run_for(watching(world, "a"), 600.0)
+    assert (world.names(), len(world.published)) == (["a"], 1)
     row = find(world.engine, "a")
     assert row is not None
     assert row.last_fetched_ms is not None
@@ -209,10 +202,8 @@ def test_a_snapshot_that_could_not_be_published_is_not_paid_for_twice(world: Wor
 
 def test_a_snapshot_that_no_topic_takes_fails_its_query_only(world: World) -> None:
     world.publish_faults = [RecordTooLargeError("too large")]
-    collector = watching(world, "a", "b")
-    run_for(collector, 30.0)
-    assert world.names() == ["a", "b"]
-    assert len(world.published) == 1
+    run_for(watching(world, "a", "b"), 30.0)
+    assert (world.names(), len(world.published)) == (["a", "b"], 1)
 
 
 def test_a_crash_between_publication_and_record_publishes_a_newer_snapshot(world: World) -> None:
@@ -234,11 +225,9 @@ def test_a_crash_between_publication_and_record_publishes_a_newer_snapshot(world
 
 @pytest.mark.parametrize("where", ["search", "publish"])
 def test_a_refused_key_or_topic_stops_it_before_more_is_spent(world: World, where: str) -> None:
-    refused = ConfigurationError("a key, or a topic that may not be written")
-    if where == "search":
-        world.search_faults["a"] = [refused]
-    else:
-        world.publish_faults = [refused]
+    refused = [ConfigurationError("a key, or a topic that may not be written")]
+    world.search_faults["a"] = refused if where == "search" else []
+    world.publish_faults = refused if where == "publish" else []
     with pytest.raises(ConfigurationError):
         run_for(watching(world, "a", "b"), 60.0)
     assert world.names() == ["a"]
@@ -299,17 +288,14 @@ def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(tmp_path, world) 
     with opened_history(file) as (present, write):
         work = planned(requests, spans, present)
         assert len(work) == 6
-        assert run_backfill(work, world.search, write, lambda: len(world.searched) >= 4)[0][1] == (
-            "not reached: stopped"
-        )
+        failed = run_backfill(work, world.search, write, lambda: len(world.searched) >= 4)
+        assert failed[0][1] == "not reached: stopped"
     with file.open("ab") as stream:
         stream.write(b'{"schema":"search.snap')  # as a crash would leave it
     with opened_history(file) as (present, write):
         work = planned(requests, spans, present)
-        assert [(r.query.id, r.dates.last.year) for r in work if r.dates] == [
-            ("b", 2022),
-            ("b", 2023),
-        ]
+        rest = [(r.query.id, r.dates.last.year) for r in work if r.dates]
+        assert rest == [("b", 2022), ("b", 2023)]
         assert run_backfill(work, world.search, write, lambda: False) == []
     snapshots = [decode_record(record, limits=Limits(), now=None) for record in read_records(file)]
     assert [(s.query.id, s.observed_at.year) for s in snapshots] == [
@@ -325,11 +311,8 @@ def test_a_backfill_goes_past_a_failure_and_stops_when_credits_end(tmp_path, wor
     with opened_history(tmp_path / "h.jsonl") as (present, write):
         work = planned(requests, periods("2021", "2021", "year", TODAY), present)
         failed = run_backfill(work, world.search, write, lambda: False)
-    assert [(r.query.id, why) for r, why in failed] == [
-        ("a", "down"),
-        ("b", "used up"),
-        ("c", "not reached: used up"),
-    ]
+    told = [(r.query.id, why) for r, why in failed]
+    assert told == [("a", "down"), ("b", "used up"), ("c", "not reached: used up")]
 
 
 @pytest.mark.parametrize("end", ["\n", "", '\n{"schema":"search.snap'])

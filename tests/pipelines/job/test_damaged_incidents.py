@@ -9,9 +9,13 @@ from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_
 from radarstream.connectors.state_table.sources import SourceVerdict, find_source, judge
 from radarstream.schemas.incidents import Status
 from tests.builders import QUESTION
-from tests.pipelines.job.attributing_rig import complaint, events_of, keep, run_out, worker_on
-
-LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo", "Oslo", "Oslo")
+from tests.pipelines.job.attributing_rig import (
+    complained,
+    complaint,
+    events_of,
+    run_out,
+    worker_on,
+)
 
 
 def damage(engine: Engine, statement: str) -> None:
@@ -21,9 +25,7 @@ def damage(engine: Engine, statement: str) -> None:
 
 @pytest.mark.parametrize("value", ["X'FF'", "'text'", "CAST('{\"schema\":1}' AS BLOB)"])
 def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attributed(engine, value):
-    for query in ("tea", "cup"):
-        keep(engine, LIED, answer="Rome", query_id=query)
-        complaint(engine, "eve", query_id=query)
+    complained(engine, "tea", "cup")
     damage(engine, f"UPDATE kept_answers SET snapshot = {value} WHERE query_id = 'tea'")
     assert [event.query_id for event in run_out(worker_on(engine))] == ["cup"]
     rows = complaints.find_complaints(engine)
@@ -32,9 +34,7 @@ def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attribu
 
 @pytest.mark.parametrize("value", ["X'FF'", "'text'"])
 def test_an_answer_whose_incident_is_damaged_is_attributed_anew(engine: Engine, value: str) -> None:
-    for query in ("tea", "cup"):
-        keep(engine, LIED, answer="Rome", query_id=query)
-        complaint(engine, "eve", query_id=query)
+    complained(engine, "tea", "cup")
     worker = worker_on(engine)
     first = {event.query_id: event for event in run_out(worker)}
     damage(engine, f"UPDATE incidents SET event = {value}, status = 'x' WHERE query_id = 'tea'")
@@ -50,8 +50,7 @@ def test_an_answer_whose_incident_is_damaged_is_attributed_anew(engine: Engine, 
 
 
 def test_a_complaint_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    told = complaint(engine, "eve")
+    (told,) = complained(engine, "cup")
     damage(engine, "UPDATE complaints SET state = 'x'")
     assert next_open(engine, day_ago_ms=0) is None
     assert complaint(engine, "eve").complaint_id == told.complaint_id

@@ -14,7 +14,6 @@ from radarstream.schemas.events import AnswerEvent, RejectedEvent
 from tests.wire_samples import ANSWER, REJECTED
 
 HOUR = timedelta(hours=1)
-ALL = Selection()
 
 
 def answer(query_id: str = "cup", step: int = 0, hours: int | None = None, **fields) -> AnswerEvent:
@@ -27,8 +26,8 @@ def attribution(query_id: str, step: int, rank: int) -> RejectedEvent:
     return replace(REJECTED, query_id=query_id, step=step, rank=rank, observed_at=moment)
 
 
-def seen(events, selection: Selection = ALL) -> list:
-    following = Following(selection)
+def seen(events) -> list:
+    following = Following(Selection())
     topics = {AnswerEvent: ANSWERS, RejectedEvent: ATTRIBUTIONS}
     shown = [following.event(topics[type(event)], encode(event)) for event in events]
     return [event for event in shown if event is not None]

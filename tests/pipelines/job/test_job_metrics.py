@@ -57,9 +57,8 @@ def metrics() -> JobMetrics:
 
 @pytest.fixture
 def observer(metrics: JobMetrics) -> Observer:
-    return Observer(
-        CapturingLogger(), metrics, Health(60.0, 60.0), outbox_depth=lambda: 0, lag=Lag(dict)
-    )
+    health = Health(60.0, 60.0)
+    return Observer(CapturingLogger(), metrics, health, outbox_depth=lambda: 0, lag=Lag(dict))
 
 
 @pytest.fixture
@@ -68,21 +67,14 @@ def value(metrics: JobMetrics) -> Value:
 
 
 def records(count: int, partition: int = 0) -> list[RawRecord]:
-    return [
-        RawRecord("e/t/0", n, b"x" * 10, log=LogPosition("e", partition, n)) for n in range(count)
-    ]
+    places = [LogPosition("e", partition, n) for n in range(count)]
+    return [RawRecord("e/t/0", place.offset, b"x" * 10, log=place) for place in places]
 
 
 def test_answers_by_how_they_compare(metrics: JobMetrics, value: Value) -> None:
     plain = replace(ANSWER, answer="Zürich", abstention=None)
-    events = [
-        ANSWER,
-        replace(plain, changed=True),
-        replace(plain, changed=False),
-        replace(plain, changed=False),
-        replace(plain, changed=None),
-    ]
-    metrics.outcomes(events, NOW)
+    changes = (True, False, False, None)
+    metrics.outcomes([ANSWER, *(replace(plain, changed=changed) for changed in changes)], NOW)
     counts = {outcome: value("answers_total", outcome=outcome) for outcome in OUTCOMES}
     assert counts == {"abstained": 1, "changed": 1, "unchanged": 2, "first": 1}
     assert outcome_of(replace(ANSWER, abstention=Abstention.NO_CONSENSUS)) == "abstained"
@@ -112,21 +104,21 @@ def test_documents_and_memory_by_what_was_decided(metrics: JobMetrics, value: Va
     for verdict in (replace(retained, documents=documents), falsified, falsified):
         metrics.outcomes([replace(ANSWER, verdict=verdict)], NOW)
     assert value("documents_total", decision="kept", reason="supported") == 1
-    assert value("documents_total", decision="rejected", reason="cut") == 2
-    assert value("documents_total", decision="rejected", reason="isolated") == 1
-    assert value("documents_total", decision="rejected", reason="uninformative") == 0
+    for reason, count in (("cut", 2), ("isolated", 1), ("uninformative", 0)):
+        assert value("documents_total", decision="rejected", reason=reason) == count
     assert value("memory_decisions_total", decision="retained") == 1
     assert value("memory_decisions_total", decision="falsified") == 2
 
 
 def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Value) -> None:
-    assert value("dead_letters_total", reason="late", disposition="poison") == 0
-    assert value("dead_letters_total", reason="model_unavailable", disposition="outage") == 0
-    assert value("dead_letters_total", reason="future_time", disposition="outage") == 0
+    def counts(*kinds: tuple[str, str]) -> list[float | None]:
+        return [value("dead_letters_total", reason=r, disposition=d) for r, d in kinds]
+
+    late, away = ("late", "poison"), ("model_unavailable", "outage")
+    assert counts(late, away, ("future_time", "outage")) == [0, 0, 0]
     outage = replace(DEAD_LETTER, reason=ReasonClass.MODEL_UNAVAILABLE, disposition="outage")
     metrics.outcomes([DEAD_LETTER, outage, outage], NOW)
-    assert value("dead_letters_total", reason="future_time", disposition="poison") == 1
-    assert value("dead_letters_total", reason="model_unavailable", disposition="outage") == 2
+    assert counts(("future_time", "poison"), away) == [1, 2]
     assert value("answers_total", outcome="changed") == 0
 
 
@@ -144,8 +136,7 @@ def test_polling_publishing_committing_retrying_and_holding_back(observer, value
     observer.retried("publish", BrokerError("away"))
     observer.retried("publish", BrokerError("away"))
     observer.held_back(4)
-    assert value("events_published_total") == 15
-    assert value("outbox_records") == 0
+    assert [value(n) for n in ("events_published_total", "outbox_records")] == [15, 0]
     assert value("commits_total") == 1
     assert value("last_commit_timestamp_seconds") > before
     assert value("retries_total", operation="publish", error="BrokerError") == 2
@@ -192,10 +183,10 @@ def series(metrics: JobMetrics) -> set[tuple[str, str]]:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiGenerator]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    options = OpenAiOptions(
-        base_url="http://127.0.0.1:9/v1", model="m", price_in=1.0, price_out=2.0, failures_to_open=2
+    prices = {"price_in": 1.0, "price_out": 2.0}
+    generator = OpenAiGenerator(
+        OpenAiOptions(base_url="http://127.0.0.1:9/v1", model="m", failures_to_open=2, **prices)
     )
-    generator = OpenAiGenerator(options)
     yield generator
     generator.close()
 
@@ -254,14 +245,10 @@ def test_the_collector_counts_searches_and_what_they_cost() -> None:
     metrics = CollectingMetrics(counts)
     value = reader(metrics.registry)
     before = value("last_collected_timestamp_seconds")
-    partial = replace(SNAPSHOT, retrieval=Retrieval("google", 1, partial=True))
     counts.requests, counts.retries, counts.credits = 5, 1, 4
-    metrics.collected(replace(SNAPSHOT, retrieval=None))
-    metrics.collected(partial)
-    metrics.collected(replace(SNAPSHOT, retrieval=Retrieval("google", 2)))
-    assert value("search_requests_total") == 5
-    assert value("search_retries_total") == 1
-    assert value("search_credits_total") == 4
+    for retrieval in (None, Retrieval("google", 1, partial=True), Retrieval("google", 2)):
+        metrics.collected(replace(SNAPSHOT, retrieval=retrieval))
+    assert [value(f"search_{n}_total") for n in ("requests", "retries", "credits")] == [5, 1, 4]
     assert value("snapshots_collected_total", completeness="complete") == 2
     assert value("snapshots_collected_total", completeness="partial") == 1
     assert value("documents_collected_total") == 3 * len(SNAPSHOT.documents)

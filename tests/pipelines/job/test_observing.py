@@ -1,9 +1,10 @@
 """What the job tells logs, metrics and health about itself."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -14,7 +15,6 @@ from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.job.telemetry.observing import Lag, Observer
 from radarstream.schemas.codec import encode, envelope
 from radarstream.schemas.errors import BrokerError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import make_snapshot
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT
@@ -42,14 +42,12 @@ def observing(health: Health, log: CapturingLogger) -> Callable[..., Observer]:
     )
 
 
+def made(health: Health) -> Any:
+    return health.readiness()["checks"]
+
+
 def checks(health: Health) -> object:
     return {name: passed for name, passed in made(health).items() if name != "partitions"}
-
-
-def made(health: Health) -> Mapping[str, bool]:
-    found = health.readiness()["checks"]
-    assert isinstance(found, dict)
-    return found
 
 
 def test_a_database_that_is_away_while_its_outbox_is_counted_ends_nothing(observing, health):
@@ -72,12 +70,9 @@ def test_a_dead_letter_is_logged_with_its_id_and_the_query_if_it_is_known(observ
     )
     junk = replace(late, payload_base64="?")
     observing().outcomes([late, DEAD_LETTER, junk], NOW)
-    logged = [(call.args[0], call.kwargs) for call in log.calls]
-    assert [event for event, _ in logged] == ["dead_letter"] * 3
-    assert [said["query_id"] for _, said in logged] == ["cup", None, None]
-    assert [said["letter_id"] for _, said in logged] == [
-        envelope(letter).id for letter in (late, DEAD_LETTER, junk)
-    ]
+    logged = [(c.args[0], c.kwargs["query_id"], c.kwargs["letter_id"]) for c in log.calls]
+    queries = {"cup": late, None: DEAD_LETTER, "": junk}
+    assert logged == [("dead_letter", q or None, envelope(x).id) for q, x in queries.items()]
 
 
 def test_an_error_counts_against_what_failed(observing, health) -> None:
@@ -96,14 +91,13 @@ def test_an_error_counts_against_what_failed(observing, health) -> None:
 
 def test_models_that_no_snapshot_got_an_answer_from_are_not_ready(observing, health) -> None:
     observer = observing()
-    steps: list[tuple[list[AnswerEvent | DeadLetter], bool]] = [
+    for outcomes, ready in (
         ([ANSWER], True),
         ([DEAD_LETTER], True),  # the record's own fault
         ([OUTAGE, OUTAGE], False),
         ([OUTAGE, ANSWER], True),
         ([CLOCK_WRONG], True),  # an outage, but none of a model
-    ]
-    for outcomes, ready in steps:
+    ):
         observer.outcomes(outcomes, NOW)
         assert checks(health) == {"broker": False, "database": False, "models": ready}
 

@@ -169,7 +169,7 @@ def flood(engine: Engine, names: int, each: int) -> int:
 
 def test_fifty_names_do_not_keep_a_first_sender_waiting(engine: Engine) -> None:
     """They fill half of the room; the newcomer's turn comes after one complaint of each."""
-    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    keep(engine)
     assert flood(engine, 50, 4) == 100 + 25, "who has none waiting still gets in"
     worker = worker_on(engine)
     honest = complaint(engine, "honest", "Rome", rules=SMALL)
@@ -190,7 +190,7 @@ def state_of(engine: Engine, complaint_id: str) -> str:
 
 def test_who_was_served_today_waits_behind_who_was_not(engine: Engine) -> None:
     """Also where all complaints of a name are old: a first complaint is first once a day."""
-    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    keep(engine)
     old = NOW - timedelta(days=2)
     for number in range(6):
         complaint(engine, "stocked", f"old {number}", now=old)
@@ -209,9 +209,9 @@ def test_trusted_senders_do_not_use_up_what_is_everybodys(engine: Engine) -> Non
     worker = worker_on(engine, attributions_per_hour=4)
     worker.clock.seconds += 2 * 3600.0
     for number in range(6):
-        keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome", query_id=f"ada{number}")
+        keep(engine, query_id=f"ada{number}")
         complaint(engine, "ada", query_id=f"ada{number}")
-    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    keep(engine)
     complaint(engine, "first")
     done = [event.query_id for event in run_out(worker)]
     assert len(done) == 4
@@ -219,8 +219,8 @@ def test_trusted_senders_do_not_use_up_what_is_everybodys(engine: Engine) -> Non
 
 
 def test_complaints_that_nobody_got_round_to_are_given_up(engine: Engine) -> None:
-    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
-    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome", query_id="approved")
+    keep(engine)
+    keep(engine, query_id="approved")
     old, new = NOW - timedelta(days=8), NOW - timedelta(days=6)
     given_up = complaint(engine, "eve", now=old)
     kept = complaint(engine, "bob", now=new)
@@ -238,7 +238,7 @@ def test_complaints_that_nobody_got_round_to_are_given_up(engine: Engine) -> Non
 
 
 def test_one_name_has_one_spelling(engine: Engine) -> None:
-    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    keep(engine)
     composed, apart = "Zo\u00eb", "Zoe\u0308"
     assert complaint(engine, apart).sender == composed
     assert complaint(engine, composed, "Bern").sender == composed

@@ -47,13 +47,8 @@ def url_of(site: str) -> str:
 
 def supported(held: Sequence[Page], memory: str | None = None) -> Support:
     known: Known = {}
-    for word, (entailed, contradicted) in (
-        ("same", (1, 0)),
-        ("other", (0, 1)),
-        ("unclear", (0.1, 0.2)),
-    ):
-        row = np.array([entailed, 1.0 - entailed - contradicted, contradicted])
-        known["Rome", word] = known[word, "Rome"] = row
+    for word, row in (("same", [1, 0, 0]), ("other", [0, 0, 1]), ("unclear", [0.1, 0.7, 0.2])):
+        known["Rome", word] = known[word, "Rome"] = np.array(row)
     verdict = Verdict("Rome", (), memory=MemoryVerdict(previous_answer=memory))
     return support_of(evidence_of(held), verdict, "Rome", known, 1)
 
