@@ -7,14 +7,12 @@ from time import perf_counter, process_time
 
 import numpy as np
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.state_table.corpus.vectors import store
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.snapshot import Document
-from tests.benchmarks.figures import Figures
 
 pytestmark = pytest.mark.bench
 
@@ -62,9 +60,7 @@ def filled(path: Path, rows: FloatArray) -> Corpus:
 
 
 @pytest.mark.parametrize("size", [1_000, 10_000, 100_000])
-def test_exact_search(
-    benchmark: BenchmarkFixture, figures: Figures, tmp_path: Path, size: int
-) -> None:
+def test_exact_search(benchmark, figures, tmp_path, size):
     """From question to texts, the question's embedding given."""
     corpus, embedder = filled(tmp_path, topical_rows(size, 2)), TopicalEmbedder()
     start = perf_counter()

@@ -3,11 +3,9 @@
 from itertools import permutations
 
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement, scorer
 from radarstream.schemas.prompt import AnswerPair
-from tests.benchmarks.figures import Figures
 
 QUESTION = "Who or what is the archive known for?"
 DOCUMENTS = 50
@@ -28,9 +26,7 @@ def pairs(distinct: int) -> list[AnswerPair]:
 
 
 @pytest.mark.parametrize("distinct", [10, 50])
-def test_relations_of_one_snapshot(
-    benchmark: BenchmarkFixture, figures: Figures, distinct: int
-) -> None:
+def test_relations_of_one_snapshot(benchmark, figures, distinct):
     relations = AnswerAgreement()
     figures.uses(relations.model_id)
     asked = pairs(distinct)

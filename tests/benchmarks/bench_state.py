@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import (
@@ -57,9 +56,7 @@ def make_event(query: int, step: int) -> OutboxRecord:
     return OutboxRecord("answers.defended", envelope, b"x" * 4_000)
 
 
-def test_bytes_per_query(
-    benchmark: BenchmarkFixture, figures: Figures, engine: Engine, tmp_path: Path
-) -> None:
+def test_bytes_per_query(benchmark, figures, engine, tmp_path):
     def database_bytes() -> int:
         with engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -118,10 +118,7 @@ class Arena:
 
     def start(self, *arguments: str, **variables: str) -> Job:
         """Start a worker; CHAOS_… variables say where it dies."""
-        told = {
-            "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
-            "CHAOS_CALLS": str(self.calls_file),
-        }
+        told = {"RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0", "CHAOS_CALLS": str(self.calls_file)}
         environment = self.environment | told | self.variables | variables
         log_file = self.directory / f"log-{time.monotonic_ns()}"
         command = [sys.executable, "-m", "tests.chaos.dying_worker", "run", "--profile", "scripted"]

@@ -21,7 +21,6 @@ from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.doctor import models
 from radarstream.pipelines.settings import load_settings
-from tests.brokers import Broker
 from tests.postgresql import POSTGRESQL
 from tests.servers import free_port
 
@@ -129,9 +128,7 @@ def test_a_database_of_another_release_is_told_and_left(state_url: str, tmp_path
 
 
 @pytest.mark.parametrize("state_url", [POSTGRESQL], indirect=True)
-def test_a_user_who_may_make_no_tables_is_sent_to_an_administrator(
-    state_url: str, tmp_path: Path
-) -> None:
+def test_a_user_who_may_make_no_tables_is_sent_to_an_administrator(state_url, tmp_path):
     with psycopg.connect(state_url, autocommit=True) as admin:
         admin.execute("CREATE ROLE reader LOGIN")
         admin.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
@@ -161,9 +158,7 @@ def test_a_user_who_may_make_no_tables_is_sent_to_an_administrator(
         ("mysql://x@127.0.0.1/x", "no state database of kind", "correct `database`"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_told_why(
-    url: str, found: str, remedy: str, tmp_path: Path
-) -> None:
+def test_a_database_that_cannot_be_used_is_told_why(url, found, remedy, tmp_path):
     junk = tmp_path / "junk"
     junk.write_bytes(b"this is no database" * 300)
     given = url.format(port=free_port(), file=junk)
@@ -183,9 +178,7 @@ def test_a_missing_key_is_no_missing_package(tmp_path: Path) -> None:
     assert checks["relations"]["ok"] and "embedder" not in checks, "nothing asks for embeddings"
 
 
-def test_a_service_that_is_away_is_to_be_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_is_away_is_to_be_started(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     service = (
         f'[generator]\nbase_url = "http://127.0.0.1:{free_port()}/v1"\nattempts = 1\n'
@@ -195,9 +188,7 @@ def test_a_service_that_is_away_is_to_be_started(
     assert "start the service" in examined(config)["service"]["remedy"]
 
 
-def test_a_missing_hub_model_names_its_download(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_hub_model_names_its_download(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     model = "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli"
     relations = {"kind": "cross_encoder", "model": model}
@@ -212,9 +203,7 @@ def test_a_missing_hub_model_names_its_download(
     assert "section `embedder`" in remedies["embedder"]
 
 
-def test_no_topic_is_made_and_the_command_names_the_file(
-    own_broker: Broker, tmp_path: Path
-) -> None:
+def test_no_topic_is_made_and_the_command_names_the_file(own_broker, tmp_path):
     options = own_broker.options()
     kafka = f'[kafka]\nbootstrap = "{options.bootstrap}"'
     config = config_of(tmp_path, f"sqlite:///{tmp_path}/state.db", kafka)

@@ -161,9 +161,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return key, chain
 
 
-def test_certificates_are_verified(
-    certificate: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_certificates_are_verified(certificate, capsys):
     key, chain = certificate
     context = SSLContext(PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain, key)

@@ -38,10 +38,7 @@ EVENTS = [
     make_case([f"text {i}" for i in range(14)], k=1),
     make_case([f"{LIE} {i}" for i in range(4)] + [f"{TRUTH} {i}" for i in range(12)], k=4),
 ]
-NEEDED = {
-    LogProbs: Signal.TOKEN_PROBABILITIES,
-    LogProbsAll: Signal.TOKEN_PROBABILITIES,
-}
+NEEDED = {LogProbs: Signal.TOKEN_PROBABILITIES, LogProbsAll: Signal.TOKEN_PROBABILITIES}
 
 
 @pytest.fixture(params=sorted(ATTRIBUTORS))

@@ -6,13 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel, Sentinel
+from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel
 from radarstream.defenses.orchestration.signals import Seen
-from radarstream.defenses.orchestration.strategist import (
-    ModelStrategist,
-    RuleStrategist,
-    Strategist,
-)
+from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist
 from radarstream.schemas.orchestration import (
     Module,
     Plan,
@@ -40,9 +36,7 @@ REPLIES = (
 
 @pytest.mark.parametrize("sentinel", [RuleSentinel(), ModelSentinel()])
 @given(seen=SEEN, earlier=st.none() | PROFILES, reply=REPLIES)
-def test_a_sentinel_is_total_and_deterministic(
-    sentinel: Sentinel, seen: Seen, earlier: RiskProfile | None, reply: str | None
-) -> None:
+def test_a_sentinel_is_total_and_deterministic(sentinel, seen, earlier, reply):
     before = copy.deepcopy(seen)
     assert sentinel.asks(seen, earlier) == sentinel.asks(seen, earlier)
     told = [sentinel.profile(seen, earlier, reply) for _ in range(2)]
@@ -52,13 +46,7 @@ def test_a_sentinel_is_total_and_deterministic(
 
 @pytest.mark.parametrize("strategist", [RuleStrategist(), ModelStrategist()])
 @given(profile=PROFILES, seen=SEEN, earlier=PLANS, reply=REPLIES)
-def test_a_strategist_is_total_and_keeps_to_its_stage(
-    strategist: Strategist,
-    profile: RiskProfile,
-    seen: Seen,
-    earlier: Plan | None,
-    reply: str | None,
-) -> None:
+def test_a_strategist_is_total_and_keeps_to_its_stage(strategist, profile, seen, earlier, reply):
     told = [strategist.plan(profile, seen, earlier, reply) for _ in range(2)]
     assert told[0] == told[1]
     assert told[0].output_audit.enabled

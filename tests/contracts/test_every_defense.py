@@ -8,12 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from radarstream.defenses.protocol import (
-    EVIDENCE,
-    Complete,
-    Defense,
-    Signal,
-)
+from radarstream.defenses.protocol import EVIDENCE, Complete, Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.schemas.codec import decode_state, encode_state
 from radarstream.schemas.errors import EvidenceError
@@ -125,22 +120,19 @@ def test_an_abstaining_generator_means_abstention(defense: Defense):
     assert state == defense.initial_state()
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
+def test_malformed_relations_never_reach_a_defence():
+    for matrix, message in [
         ([[0.0, np.nan], [0.5, 0.0]], r"\[0, 1\] = .*nan"),
         ([[0.0, 0.5], [np.inf, 0.0]], r"\[1, 0\] = .*inf"),
         ([[0.0, -0.1], [0.5, 0.0]], "not a probability"),
         ([[0.0, 1.1], [0.5, 0.0]], "not a probability"),
         ([[0.0, 0.5]], "square"),
-    ],
-)
-def test_malformed_relations_never_reach_a_defence(matrix: list, message: str):
-    good, bad = np.zeros((2, 2)), np.array(matrix)
-    with pytest.raises(EvidenceError, match=message):
-        Relations(bad, good)
-    with pytest.raises(EvidenceError):
-        Relations(good, bad)
+    ]:
+        good, bad = np.zeros((2, 2)), np.array(matrix)
+        with pytest.raises(EvidenceError, match=message):
+            Relations(bad, good)
+        with pytest.raises(EvidenceError):
+            Relations(good, bad)
 
 
 def test_relations_must_cover_the_informative_answers():

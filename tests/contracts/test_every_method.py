@@ -79,9 +79,7 @@ def test_the_docstring_cites_its_source(build: Build, name: str, method: Any) ->
 
 
 @every_method
-def test_values_out_of_range_or_of_another_type_are_refused(
-    build: Build, name: str, method: Any
-) -> None:
+def test_values_out_of_range_or_of_another_type_are_refused(build, name, method):
     for field in fields(method):
         wrong: list[object] = []
         if isinstance(field.default, bool):
@@ -95,9 +93,8 @@ def test_values_out_of_range_or_of_another_type_are_refused(
                 build(name, {field.name: value})
 
 
-@pytest.mark.parametrize(
-    ("build", "name", "options", "message"),
-    [
+def test_bounds_of_single_options() -> None:
+    for build, name, options, message in [
         (build_defense, "radar", {"iterations": 0}, "iterations"),
         (build_attributor, "rag_origin", {"max_segments": 0}, "max_segments"),
         (build_attributor, "rag_origin", {"block": 0}, "block"),
@@ -116,13 +113,9 @@ def test_values_out_of_range_or_of_another_type_are_refused(
         (build_reranker, "dp_rag", {"low": 1.0}, "low must be below high"),
         (build_reranker, "dp_rag", {"low": float("-inf")}, "low"),
         (build_reranker, "trust_rag", {"similarity_threshold": 1.1}, "similarity_threshold"),
-    ],
-)
-def test_bounds_of_single_options(
-    build: Build, name: str, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        build(name, options)
+    ]:
+        with pytest.raises(ConfigurationError, match=message):
+            build(name, options)
 
 
 def test_plug_ins_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,25 +75,19 @@ def test_no_prompts_give_no_completions(generator: Generator) -> None:
     assert generator.complete([]) == []
 
 
-def test_completions_keep_the_order_of_the_prompts(
-    generator: Generator, expected: list[Completion]
-) -> None:
+def test_completions_keep_the_order_of_the_prompts(generator, expected):
     """A model also says the same when it is asked again."""
     assert generator.complete(prompts()[::-1]) == expected[::-1]
     assert expected[1] == expected[-1]
     assert len(set(expected)) == len(TOWNS)
 
 
-def test_the_size_of_the_batch_changes_nothing(
-    generator: Generator, expected: list[Completion]
-) -> None:
+def test_the_size_of_the_batch_changes_nothing(generator, expected):
     assert generator.complete(prompts()[:1]) == expected[:1]
     assert generator.complete(prompts()[1:]) == expected[1:]
 
 
-def test_completions_that_come_one_by_one_are_those_of_the_batch(
-    generator: Generator, expected: list[Completion]
-) -> None:
+def test_completions_that_come_one_by_one_are_those_of_the_batch(generator, expected):
     """And a caller may stop half-way."""
     if not isinstance(generator, AnswersEach):
         pytest.skip("gives its batch as a whole")
@@ -105,9 +99,7 @@ def test_completions_that_come_one_by_one_are_those_of_the_batch(
     assert len(generator.complete(prompts()[:1])) == 1
 
 
-def test_settings_survive_pickling_and_keep_the_model_id(
-    generator: Generator, expected: list[Completion]
-) -> None:
+def test_settings_survive_pickling_and_keep_the_model_id(generator, expected):
     copy = pickle.loads(pickle.dumps(generator))
     assert copy.model_id == generator.model_id
     assert copy.complete(prompts()[:1]) == expected[:1]

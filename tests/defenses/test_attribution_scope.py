@@ -6,11 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from radarstream.defenses.attribution.scope import (
-    Scope,
-    ScopeOptions,
-    checked,
-)
+from radarstream.defenses.attribution.scope import Scope, ScopeOptions, checked
 from radarstream.defenses.protocol import AttemptAll, Complete, Relate
 from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError
@@ -59,22 +55,19 @@ def rounds(script: Script) -> int:
     return sum(isinstance(a.requests[0], Complete) for a in script.asked(AttemptAll))
 
 
-@pytest.mark.parametrize(
-    ("flags", "sizes"),
-    [
+def test_the_three_readings() -> None:
+    for flags, sizes in [
         ("10", (10, 5, 10)),
         ("110", (20, 15, 20)),
         ("0", (10, 0, 5)),
         ("1010", (10, 5, 10)),
         ("111100000", (40, 35, 40)),
         ("1", (50, 50, 50)),
-    ],
-)
-def test_the_three_readings(flags: str, sizes: tuple[int, ...]) -> None:
-    found = [narrowed(flags, scope=rule)[0] for rule in RULES]
-    assert tuple(len(scope.texts) for scope in found) == sizes
-    for scope in found:
-        assert [t.document.rank for t in scope.texts] == list(range(1, len(scope.texts) + 1))
+    ]:
+        found = [narrowed(flags, scope=rule)[0] for rule in RULES]
+        assert tuple(len(scope.texts) for scope in found) == sizes, flags
+        for scope in found:
+            assert [t.document.rank for t in scope.texts] == list(range(1, len(scope.texts) + 1))
 
 
 def test_the_default_is_the_public_code_and_asks_nothing_of_the_first_segment() -> None:
@@ -95,9 +88,7 @@ def test_a_segment_shows_its_texts_in_rank_order_as_an_undefended_answer_would()
     ("count", "most", "size"), [(7, 10, 7), (50, 3, 15), (3, 10, 3), (0, 9, 0)]
 )
 @pytest.mark.parametrize("rule", RULES)
-def test_the_search_ends_with_the_texts_or_the_cap(
-    rule: str, count: int, most: int, size: int
-) -> None:
+def test_the_search_ends_with_the_texts_or_the_cap(rule, count, most, size):
     scope, script = narrowed("1", count=count, scope=rule, max_segments=most)
     assert len(scope.texts) == size
     assert len(scope.matched) == -(-size // 5)
@@ -112,9 +103,7 @@ def test_the_search_ends_with_the_texts_or_the_cap(
     st.integers(1, 23),
     st.integers(1, 4),
 )
-def test_asking_ahead_changes_only_the_cost(
-    flags: str, rule: str, block: int, count: int, k: int
-) -> None:
+def test_asking_ahead_changes_only_the_cost(flags, rule, block, count, k):
     one_by_one, script = narrowed(flags, count, k, scope=rule)
     ahead, other = narrowed(flags, count, k, scope=rule, block=block)
     assert ahead == one_by_one
@@ -261,14 +250,11 @@ class TestInput:
         shuffled = replace(event, texts=event.texts[::-1])
         assert checked(shuffled) == replace(event, answer="a lie")
 
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
+    def test_what_cannot_be_attributed_is_refused(self) -> None:
+        for change, message in [
             ({"answer": " \n"}, "without an answer"),
             ({"k": 0}, "at least 1"),
             ({"texts": (RankedText("a", Document(1, "x")),) * 2}, "ids"),
-        ],
-    )
-    def test_what_cannot_be_attributed_is_refused(self, change: dict, message: str) -> None:
-        with pytest.raises(EvidenceError, match=message):
-            checked(replace(case(3), **change))
+        ]:
+            with pytest.raises(EvidenceError, match=message):
+                checked(replace(case(3), **change))

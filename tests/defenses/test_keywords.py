@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from radarstream.defenses.keywords import FUNCTION_WORDS, content_runs, phrases
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
+def test_examples():
+    for answer, expected in [
         ("Paris", {"paris"}),
         ("paris is the capital", {"paris is the capital", "paris", "capital"}),
         ("Minjee Lee", {"minjee lee", "minjee", "lee"}),
@@ -28,10 +27,8 @@ from radarstream.defenses.keywords import FUNCTION_WORDS, content_runs, phrases
         ("Ünal  \n Straße", {"ünal strasse", "ünal", "strasse"}),
         ("ＮＡＴＯ", {"nato"}),
         ("It isn’t Lyon", {"it isn’t lyon", "lyon"}),
-    ],
-)
-def test_examples(answer: str, expected: set[str]):
-    assert phrases(answer) == expected
+    ]:
+        assert phrases(answer) == expected
 
 
 @pytest.mark.parametrize("answer", ["", "  ", "...", "?!", "the", "no"])

@@ -17,14 +17,7 @@ from radarstream.defenses.attribution.protection import (
 )
 from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.incidents import (
-    REMOVING,
-    AttributedText,
-    Decision,
-    SenderRecord,
-    Status,
-    TaughtEvent,
-)
+from radarstream.schemas.incidents import REMOVING, AttributedText, Decision, SenderRecord, Status
 from tests.wire_samples import TAUGHT
 
 RULES = Rules()
@@ -46,9 +39,8 @@ TWO = {"ada": FRIEND, "bob": FRIEND}
 REVIEW = Status.HUMAN_REVIEW
 
 
-@pytest.mark.parametrize(
-    ("record", "after_three", "after_one"),
-    [
+def test_trust_counts_all_complaints_that_were_not_confirmed() -> None:
+    for record, after_three, after_one in [
         (STRANGER, False, False),
         (LIAR, False, False),
         (ONCE, False, True),
@@ -66,13 +58,9 @@ REVIEW = Status.HUMAN_REVIEW
         (SenderRecord(9, 10), False, False),
         (SenderRecord(60, 0, 20), True, True),
         (SenderRecord(10_000, 5_000, 4_999), False, False),
-    ],
-)
-def test_trust_counts_all_complaints_that_were_not_confirmed(
-    record: SenderRecord, after_three: bool, after_one: bool
-) -> None:
-    assert record.trusted(3) is after_three
-    assert record.trusted(1) is after_one
+    ]:
+        assert record.trusted(3) is after_three
+        assert record.trusted(1) is after_one
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 5))
@@ -104,9 +92,8 @@ def on_sites(flagged: str, others: str) -> tuple[AttributedText, ...]:
     )
 
 
-@pytest.mark.parametrize(
-    ("flagged", "others", "told"),
-    [
+def test_half_of_the_pages_or_of_the_sites_is_for_a_person() -> None:
+    for flagged, others, told in [
         ("aab", "cdefg", ""),
         ("aabbcd", "efgh", "6 of 10 pages"),
         ("aaa", "bcd", "3 of 6 pages"),
@@ -118,17 +105,15 @@ def on_sites(flagged: str, others: str) -> tuple[AttributedText, ...]:
         ("---", "abcd", ""),
         ("--", "--", "2 of 4 pages"),
         ("", "ab", ""),
-    ],
-)
-def test_half_of_the_pages_or_of_the_sites_is_for_a_person(flagged, others, told) -> None:
-    texts = on_sites(flagged, others)
-    assert told in too_many(texts)
-    assert bool(told) is bool(too_many(texts))
-    # Texts of the corpus that the search did not return are no pages of the snapshot.
-    archived = replace(texts[0], search_rank=None)
-    assert too_many((*texts, *[replace(archived, flagged=f) for f in (True, False)] * 9)) == (
-        too_many(texts)
-    )
+    ]:
+        texts = on_sites(flagged, others)
+        assert told in too_many(texts), (flagged, others)
+        assert bool(told) is bool(too_many(texts))
+        # Texts of the corpus that the search did not return are no pages of the snapshot.
+        archived = replace(texts[0], search_rank=None)
+        assert too_many((*texts, *[replace(archived, flagged=f) for f in (True, False)] * 9)) == (
+            too_many(texts)
+        )
 
 
 def test_too_many_pages_go_to_a_person_and_an_approval_removes_them() -> None:
@@ -146,9 +131,8 @@ def test_where_the_model_erred_no_text_is_to_blame(changes) -> None:
     assert detail == "a person said that the model erred"
 
 
-@pytest.mark.parametrize(
-    ("changes", "senders", "decision", "status"),
-    [
+def test_decisions() -> None:
+    for changes, senders, decision, status in [
         ({}, TWO, None, Status.QUARANTINED),
         ({}, {"ada": FRIEND}, None, Status.PROPOSED),
         ({}, {"ada": FRIEND, "eve": STRANGER}, None, Status.PROPOSED),
@@ -186,17 +170,14 @@ def test_where_the_model_erred_no_text_is_to_blame(changes) -> None:
         # nothing would be left to answer from
         ({"answer_without": None}, TWO, None, Status.HUMAN_REVIEW),
         ({"answer_without": None}, TWO, Decision.APPROVED, Status.APPROVED),
-    ],
-)
-def test_decisions(changes, senders, decision, status) -> None:
-    found, detail = status_of(replace(CLEAR, **changes), senders, decision, RULES)
-    assert found is status
-    assert detail
+    ]:
+        found, detail = status_of(replace(CLEAR, **changes), senders, decision, RULES)
+        assert found is status, (changes, senders, decision)
+        assert detail
 
 
-@pytest.mark.parametrize(
-    ("trust", "in_a_day", "waiting", "own", "refused"),
-    [
+def test_refusals() -> None:
+    for trust, in_a_day, waiting, own, refused in [
         (STRANGER, 0, 0, 0, False),
         (STRANGER, 19, 999, 0, False),
         (STRANGER, 20, 0, 0, True),
@@ -209,11 +190,9 @@ def test_decisions(changes, senders, decision, status) -> None:
         (ONCE, 0, 1_000, 0, True),
         (LIAR, 4, 0, 0, False),
         (LIAR, 5, 0, 0, True),
-    ],
-)
-def test_refusals(trust, in_a_day, waiting, own, refused) -> None:
-    told = refusal(RULES, trust, in_a_day=in_a_day, waiting=waiting, own_waiting=own)
-    assert bool(told) is refused
+    ]:
+        told = refusal(RULES, trust, in_a_day=in_a_day, waiting=waiting, own_waiting=own)
+        assert bool(told) is refused, (trust, in_a_day, waiting, own)
 
 
 TRUSTS = st.builds(SenderRecord, st.integers(0, 9), st.integers(0, 5), st.integers(0, 5))
@@ -230,9 +209,7 @@ EVENTS = st.builds(
 
 
 @given(EVENTS, st.dictionaries(st.text(min_size=1), TRUSTS, max_size=30))
-def test_no_removal_without_two_trusted_people_or_a_decision(
-    event: TaughtEvent, senders: dict[str, SenderRecord]
-) -> None:
+def test_no_removal_without_two_trusted_people_or_a_decision(event, senders):
     status, _ = status_of(event, senders, None, RULES)
     trusted = [name for name, t in senders.items() if t.trusted(RULES.trusted_after)]
     if len(trusted) < 2:

@@ -73,9 +73,7 @@ class TestGolden:
         ("retrieved", "keep", "energy"),
         [(2, [0.606531, 0.367879], 0.974410), (10, [0.904837, 0.818731], 1.723568)],
     )
-    def test_g_a5_two_contradict_and_the_better_rank_is_the_fallback(
-        self, retrieved: int, keep: list[float], energy: float
-    ):
+    def test_g_a5_two_contradict_and_the_better_rank_is_the_fallback(self, retrieved, keep, energy):
         evidence = make_evidence(
             np.zeros((2, 2)), np.full((2, 2), 0.95), ranks=[1, 2], retrieved=retrieved
         )
@@ -108,9 +106,7 @@ class TestGolden:
 
     @pytest.mark.parametrize(("benign", "adverse"), [(9, 1), (8, 2), (7, 3), (6, 4), (26, 24)])
     @pytest.mark.parametrize("seed", range(5))
-    def test_g_a10_perfect_relations_keep_exactly_the_majority(
-        self, benign: int, adverse: int, seed: int
-    ):
+    def test_g_a10_perfect_relations_keep_exactly_the_majority(self, benign, adverse, seed):
         truth = np.random.default_rng(seed).permutation([True] * benign + [False] * adverse)
         verdict = judge(perfect(truth))
         assert verdict.kept_ranks == tuple(np.flatnonzero(truth) + 1)
@@ -223,9 +219,8 @@ class TestEquations:
 class TestLeakBudget:
     """One outlier among n is cut only if S + sum of its cross entailments < F <= 1."""
 
-    @pytest.mark.parametrize(
-        ("n", "leak", "scale", "poison_kept"),
-        [
+    def test_leak_budget(self):
+        for n, leak, scale, poison_kept in [
             (10, 0.10, 1.0, False),
             (10, 0.11, 1.0, True),
             (50, 0.018, 1.0, False),
@@ -235,13 +230,11 @@ class TestLeakBudget:
             (10, 0.36, 0.3, True),
             (50, 0.06, 0.3, False),
             (50, 0.07, 0.3, True),
-        ],
-    )
-    def test_leak_budget(self, n: int, leak: float, scale: float, poison_kept: bool):
-        entailment, contradiction = camps([1, n - 1], within=(0.95, 0.01), across=(leak, 0.95))
-        verdict = judge(make_evidence(entailment, contradiction), Radar(pair_scale=scale))
-        assert verdict.documents[0].kept is poison_kept
-        assert all(d.kept for d in verdict.documents[1:])
+        ]:
+            entailment, contradiction = camps([1, n - 1], within=(0.95, 0.01), across=(leak, 0.95))
+            verdict = judge(make_evidence(entailment, contradiction), Radar(pair_scale=scale))
+            assert verdict.documents[0].kept is poison_kept, (n, leak, scale)
+            assert all(d.kept for d in verdict.documents[1:])
 
 
 class TestDegenerate:
@@ -288,19 +281,16 @@ class TestEmptyCut:
         assert verdict.energy == pytest.approx(recomputed_energy(verdict))
 
 
-@pytest.mark.parametrize(
-    ("options", "task", "passages"),
-    [
+def test_the_first_answer_comes_from_what_is_trusted_in_rank_order():
+    for options, task, passages in [
         ({}, Task.ANSWER_FROM_DOCUMENTS, ("Title 1\ndocument 1", "Title 4\ndocument 4")),
         ({"first_answer": "answers"}, Task.SYNTHESISE_ANSWERS, ("A", "A")),
-    ],
-)
-def test_the_first_answer_comes_from_what_is_trusted_in_rank_order(options, task, passages):
-    script, evidence = Script(), claims_evidence(["A", "B", None, "A"])
-    verdict, _ = run(Radar(**options).defend(evidence, None), script)
-    assert script.asked(Complete) == [Complete(task, evidence.query.text, passages)]
-    assert verdict.answer == "final"
-    assert verdict.memory == MemoryVerdict()
+    ]:
+        script, evidence = Script(), claims_evidence(["A", "B", None, "A"])
+        verdict, _ = run(Radar(**options).defend(evidence, None), script)
+        assert script.asked(Complete) == [Complete(task, evidence.query.text, passages)]
+        assert verdict.answer == "final", options
+        assert verdict.memory == MemoryVerdict()
 
 
 class TestPartialAnswers:

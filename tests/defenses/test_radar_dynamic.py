@@ -75,9 +75,7 @@ class TestGolden:
         assert verdict.memory.margin > 0
 
     @pytest.mark.parametrize(("retrieved", "energy"), [(2, 1.376736), (10, 1.827588)])
-    def test_g_a15_failure_case_1b_memory_backs_the_lie_it_once_believed(
-        self, retrieved: int, energy: float
-    ):
+    def test_g_a15_failure_case_1b_memory_backs_the_lie_it_once_believed(self, retrieved, energy):
         verdict, _, script = judge_with_memory(
             poison_and_truth(retrieved), Belief("lie", 0.95, 0.02), [0.95, 0.02], [0.02, 0.95]
         )
@@ -90,9 +88,7 @@ class TestGolden:
         assert script.asked(Complete)[0].passages == ("answer 1", "lie")
 
     @pytest.mark.parametrize(("retrieved", "energy"), [(2, 1.169582), (10, 1.918741)])
-    def test_g_a15_failure_case_1b_stale_memory_outlives_a_disputed_update(
-        self, retrieved: int, energy: float
-    ):
+    def test_g_a15_failure_case_1b_stale_memory_outlives_a_disputed_update(self, retrieved, energy):
         verdict, _, script = judge_with_memory(
             poison_and_truth(retrieved), Belief("stale", 0.95, 0.02), 0.02, 0.9
         )

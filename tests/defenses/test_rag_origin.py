@@ -212,9 +212,7 @@ VALUES = st.lists(st.integers(-40, 40).map(lambda i: i / 4), min_size=2, max_siz
 
 
 @given(VALUES, st.floats(0.1, 10.0), st.floats(-5.0, 5.0))
-def test_units_of_the_scores_change_nothing(
-    values: list[float], scale: float, shift: float
-) -> None:
+def test_units_of_the_scores_change_nothing(values, scale, shift):
     logs = [value - 11.0 for value in values]
     plain = attribute(values, logs, logs)
     moved = attribute([scale * v + shift for v in values], [v - 3.0 for v in logs], logs)

@@ -1,13 +1,10 @@
 """Replies that answer nothing, and answers that only sound like one."""
 
-import pytest
-
 from radarstream.defenses.attribution.judge import Refusal, refusal_in
 
 
-@pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
+def test_kinds() -> None:
+    for reply, kind in [
         ("I don't know", Refusal.BARE),
         ("I don\u2019t know.", Refusal.BARE),
         ("Sorry, I do not know!", Refusal.BARE),
@@ -37,10 +34,8 @@ from radarstream.defenses.attribution.judge import Refusal, refusal_in
         ("No", None),
         ("I, Robot", None),
         ("{braces} %s", None),
-    ],
-)
-def test_kinds(reply: str, kind: Refusal | None) -> None:
-    assert refusal_in(reply) is kind
+    ]:
+        assert refusal_in(reply) is kind
 
 
 def test_only_the_beginning_counts() -> None:

@@ -84,11 +84,7 @@ class TestEdges:
 
     @pytest.mark.parametrize(
         ("p", "options", "expected"),
-        [
-            (0.5, {}, (1,)),
-            (0.4999, {}, (1, 2)),
-            (0.8, {"contradiction_threshold": 0.81}, (1, 2)),
-        ],
+        [(0.5, {}, (1,)), (0.4999, {}, (1, 2)), (0.8, {"contradiction_threshold": 0.81}, (1, 2))],
     )
     def test_the_threshold_itself_contradicts(self, p: float, options, expected):
         assert judge(contradicting(2, [(1, 2)], p), **options).kept_ranks == expected

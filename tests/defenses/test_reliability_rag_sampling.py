@@ -56,22 +56,19 @@ class TestRequests:
         judge(numbered(3), script, rounds=50, replacement=False)
         assert [ranks_shown(r) for r in script.requests[0].requests] == [(2, 1), (3, 1), (3, 2)]
 
-    @pytest.mark.parametrize(
-        ("said", "expected"),
-        [
+    def test_the_answer_of_the_better_ranks_is_the_premise(self):
+        for said, expected in [
             (lambda r: AtomicAnswer("Rome"), {("Rome", "Rome")}),  # equal pairs, related once
             (
                 lambda r: AtomicAnswer(str(min(ranks_shown(r)))),
                 {("1", "1"), ("1", "2"), ("1", "3"), ("2", "2"), ("2", "3")},
             ),
-        ],
-    )
-    def test_the_answer_of_the_better_ranks_is_the_premise(self, said, expected):
-        script = Script(answer=said)
-        judge(numbered(3), script, rounds=50)
-        (relate,) = script.asked(Relate)
-        pairs = list(zip(relate.premises, relate.hypotheses, strict=True))
-        assert (len(pairs), set(pairs)) == (len(expected), expected)
+        ]:
+            script = Script(answer=said)
+            judge(numbered(3), script, rounds=50)
+            (relate,) = script.asked(Relate)
+            pairs = list(zip(relate.premises, relate.hypotheses, strict=True))
+            assert (len(pairs), set(pairs)) == (len(expected), expected)
 
     def test_one_informative_round_is_related_to_nothing(self):
         script = Script(answer=lambda r: AtomicAnswer("A") if ranks_shown(r) == (2,) else IDK)

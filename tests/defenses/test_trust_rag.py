@@ -68,10 +68,7 @@ class TestDirection:
             ),
             pytest.param(at(0, 5, 10, 90, 95), [TIGHT] * 5, [SUPPORTED] * 5, id="two tight"),
             pytest.param(
-                at(0, 50, 180, 230),
-                [SUPPORTED] * 4,
-                [SUPPORTED] * 2 + [ALONE] * 2,
-                id="two loose",
+                at(0, 50, 180, 230), [SUPPORTED] * 4, [SUPPORTED] * 2 + [ALONE] * 2, id="two loose"
             ),
         ],
     )
@@ -81,40 +78,34 @@ class TestDirection:
 
 
 class TestClusters:
-    @pytest.mark.parametrize(
-        ("first", "second", "dropped"),
-        [
+    def test_the_threshold_itself_is_tight_for_one_cluster(self):
+        for first, second, dropped in [
             (0.5, 0.5, {3, 4}),  # equal: the better ranked cluster stays
             (0.5, 0.25, {1, 2}),
             (0.25, 0.5, {3, 4}),
             (0.625, 0.5, {1, 2}),
             (0.625, 0.625, {1, 2, 3, 4}),
             (0.375, 0.25, set()),
-        ],
-    )
-    def test_the_threshold_itself_is_tight_for_one_cluster(self, first, second, dropped: set[int]):
-        cosines = np.eye(4)
-        cosines[[0, 1], [1, 0]], cosines[[2, 3], [3, 2]] = first, second
-        rules = TrustRag(similarity_threshold=0.5)
-        judged = rules.drop_tight(cosines, np.array([False, False, True, True]))
-        assert {rank for rank, reason in enumerate(judged, 1) if reason is TIGHT} == dropped
+        ]:
+            cosines = np.eye(4)
+            cosines[[0, 1], [1, 0]], cosines[[2, 3], [3, 2]] = first, second
+            rules = TrustRag(similarity_threshold=0.5)
+            judged = rules.drop_tight(cosines, np.array([False, False, True, True]))
+            assert {rank for rank, reason in enumerate(judged, 1) if reason is TIGHT} == dropped
 
-    @pytest.mark.parametrize(
-        ("degrees", "alone", "expected"),
-        [
+    def test_a_document_alone(self):
+        """It stays beside a tight cluster, and goes beside a loose one."""
+        for degrees, alone, expected in [
             ((0, 5, 170, 10), 2, [TIGHT, TIGHT, SUPPORTED, TIGHT]),
             ((170, 0, 5, 10), 0, [SUPPORTED, TIGHT, TIGHT, TIGHT]),
             ((0, 2, 20, 1), 2, [TIGHT] * 4),  # it is like the first of the tight ones
             ((0, 60, 180, 30), 2, [SUPPORTED, SUPPORTED, ALONE, SUPPORTED]),
             ((180, 0, 60, 30), 0, [ALONE, SUPPORTED, SUPPORTED, SUPPORTED]),
-        ],
-    )
-    def test_a_document_alone(self, degrees, alone: int, expected: list[Reason]):
-        """It stays beside a tight cluster, and goes beside a loose one."""
-        vectors = np.array(at(*degrees))
-        split = np.arange(4) == alone
-        split ^= split[0]
-        assert TrustRag().drop_tight(vectors @ vectors.T, split) == expected
+        ]:
+            vectors = np.array(at(*degrees))
+            split = np.arange(4) == alone
+            split ^= split[0]
+            assert TrustRag().drop_tight(vectors @ vectors.T, split) == expected
 
     def test_clusters_are_found_in_standardised_space(self):
         """As they are, these points would split into {1, 4, 5} and {2, 3}."""

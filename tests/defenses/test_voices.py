@@ -133,9 +133,7 @@ def is_remembered(event: AnswerEvent) -> bool:
 
 
 @given(pages, judges, withstands, beliefs, st.integers(1, 4))
-def test_more_sites_say_an_answer_than_may_lie(
-    said: list[Page], judge: Judge, w: int, belief: Belief | None, block: int
-) -> None:
+def test_more_sites_say_an_answer_than_may_lie(said, judge, w, belief, block):
     event = event_of(said, judge, w, belief, block)
     if event.abstention is None and not is_remembered(event):
         assert sites_that_say(event.answer, said[: len(event.seen)], judge) > w
@@ -143,13 +141,8 @@ def test_more_sites_say_an_answer_than_may_lie(
 
 @given(pages, added, judges, withstands, beliefs, beliefs)
 def test_it_takes_as_many_more_sites_to_silence_an_answer_as_it_says(
-    said: list[Page],
-    more: list[tuple[int, str]],
-    judge: Judge,
-    w: int,
-    belief: Belief | None,
-    later: Belief | None,
-) -> None:
+    said, more, judge, w, belief, later
+):
     event = event_of(said, judge, w, belief)
     if event.abstention is None and event.support is not None:
         recalled = belief if is_remembered(event) or event.answer not in OLD else later
@@ -158,13 +151,7 @@ def test_it_takes_as_many_more_sites_to_silence_an_answer_as_it_says(
 
 
 @given(pages, added, consistent, withstands, beliefs)
-def test_it_takes_as_many_more_sites_to_change_an_answer_as_it_says(
-    said: list[Page],
-    more: list[tuple[int, str]],
-    judge: Judge,
-    w: int,
-    belief: Belief | None,
-) -> None:
+def test_it_takes_as_many_more_sites_to_change_an_answer_as_it_says(said, more, judge, w, belief):
     event = event_of(said, judge, w, belief)
     if event.abstention is None and event.support is not None:
         fewer = more[: (event.support.to_change or 1) - 1]
@@ -177,9 +164,7 @@ def test_it_takes_as_many_more_sites_to_change_an_answer_as_it_says(
     consistent,
     st.integers(1, 3),
 )
-def test_one_site_changes_and_silences_nothing_that_enough_others_say(
-    lies: list[tuple[int, str]], judge: Judge, w: int
-) -> None:
+def test_one_site_changes_and_silences_nothing_that_enough_others_say(lies, judge, w):
     said = [(f"site{n}x.com", "Rome") for n in range(w + 1)]
     for place, answer in lies:
         said.insert(place, ("lies.com", answer))
@@ -201,34 +186,26 @@ def test_a_memory_is_given_only_while_it_is_fresh_and_never_in_place_of_what_eno
 
 
 @given(pages, judges, withstands, st.integers(1, 4))
-def test_pages_that_are_not_read_could_silence_no_answer_and_lead_to_none(
-    said: list[Page], judge: Judge, w: int, block: int
-) -> None:
+def test_pages_that_are_not_read_could_silence_no_answer_and_lead_to_none(said, judge, w, block):
     part, whole = event_of(said, judge, w, block=block), event_of(said, judge, w)
     if part.wanted_more:  # it did not end because one is far enough ahead
         assert (part.abstention is None) == (whole.abstention is None)
 
 
 @given(pages, judges, withstands, beliefs, st.integers(1, 4))
-def test_events_are_right(
-    said: list[Page], judge: Judge, w: int, belief: Belief | None, block: int
-) -> None:
+def test_events_are_right(said, judge, w, belief, block):
     event = event_of(said, judge, w, belief, block)
     for one in (event, decode_answer(encode(event))):
         assert {check.outcome for check in rechecked(one)} == {Outcome.RIGHT}
 
 
-@pytest.mark.parametrize(
-    ("w", "block", "said"),
-    [(1, 1, "a Rome/b Rome"), (2, 4, "a Rome/b Rome/c Rome/d Bern/a Bern")],
-    ids=["a second site says it", "a site contradicts itself"],
-)
-def test_the_last_page_is_read_where_it_decides(w: int, block: int, said: str) -> None:
-    pairs = [(f"{site}.com", answer) for site, answer in map(str.split, said.split("/"))]
-    judge = judge_of({"Rome": 0, "Bern": 1}, frozenset({0, 1}))
-    event = event_of(pairs, judge, w, block=block)
-    assert len(event.seen) == len(pairs)
-    assert (event.answer == "Rome") == (w == 1)
+def test_the_last_page_is_read_where_it_decides() -> None:
+    for w, block, said in [(1, 1, "a Rome/b Rome"), (2, 4, "a Rome/b Rome/c Rome/d Bern/a Bern")]:
+        pairs = [(f"{site}.com", answer) for site, answer in map(str.split, said.split("/"))]
+        judge = judge_of({"Rome": 0, "Bern": 1}, frozenset({0, 1}))
+        event = event_of(pairs, judge, w, block=block)
+        assert len(event.seen) == len(pairs)
+        assert (event.answer == "Rome") == (w == 1)
 
 
 def test_an_answer_that_steers_its_judge_has_no_voice() -> None:

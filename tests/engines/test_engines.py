@@ -59,9 +59,7 @@ def test_the_expected_jars_are_fetched_once(empty: Path, monkeypatch: pytest.Mon
     assert command.main(["fetch"]) == 0
 
 
-def test_a_jar_with_another_checksum_is_refused_and_removed(
-    empty: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_jar_with_another_checksum_is_refused_and_removed(empty, monkeypatch, capsys):
     artifacts.fetch()
     (empty / "kafka" / "some.jar").write_text("damaged")
     monkeypatch.setenv("SAID", "something else")
@@ -80,9 +78,7 @@ def test_a_jar_that_is_not_on_the_list_is_refused(empty: Path) -> None:
     assert kept(empty) == {"kafka/some.jar", "flink/some.jar"}
 
 
-def test_what_is_missing_is_said(
-    empty: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_missing_is_said(empty, monkeypatch, capsys):
     monkeypatch.setenv("ENDS", "1")
     assert command.main(["fetch"]) == 1
     assert "Maven ended with 1" in capsys.readouterr().err
@@ -135,9 +131,7 @@ def test_each_kafka_has_settings_and_a_database_of_its_own(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_engines_outlive_the_command_listen_on_loopback_and_are_stopped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_engines_outlive_the_command_listen_on_loopback_and_are_stopped(tmp_path, capsys):
     if reason := artifacts.missing(*artifacts.ENGINES):
         pytest.skip(reason)
     where = ["--directory", str(tmp_path)]

@@ -7,10 +7,7 @@ import pytest
 from tests.chaos.flink_run import Size, run_flink
 from tests.chaos.trials import needs_flink
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(bool(needs_flink()), reason=needs_flink()),
-]
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(needs_flink()), reason=needs_flink())]
 SIZE = Size(
     parallelisms=(2, 1),
     task_manager_kills=1,

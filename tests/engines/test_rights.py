@@ -214,17 +214,11 @@ def fewer(rights: list[Right]) -> Iterator[tuple[Right, list[Right]]]:
 
 def test_the_table_names_what_is_tested_here() -> None:
     assert set(WORK) | set(MORE) <= set(TABLE)
-    assert set(TABLE) - set(MORE) == {
-        "topics create",
-        "topics describe",
-        "doctor",
-    }
+    assert set(TABLE) - set(MORE) == {"topics create", "topics describe", "doctor"}
 
 
 @pytest.mark.parametrize("command", MORE)
-def test_a_command_works_with_its_rights_and_names_the_one_that_is_missing(
-    site: Site, command: str
-) -> None:
+def test_a_command_works_with_its_rights_and_names_the_one_that_is_missing(site, command):
     for missing, rights in fewer(TABLE[command]):
         WORK.get(command, lambda _: None)(site)
         site.node.grant(rights)
@@ -238,9 +232,7 @@ def test_a_command_works_with_its_rights_and_names_the_one_that_is_missing(
     assert code == 0, said
 
 
-def test_topics_are_described_compared_and_created_with_their_rights(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topics_are_described_compared_and_created_with_their_rights(site, monkeypatch):
     for missing, rights in fewer(TABLE["topics describe"]):
         site.node.grant(rights)
         if missing.operation == "Describe":

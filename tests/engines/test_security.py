@@ -53,9 +53,7 @@ def user(secured: SecuredNode, tmp_path: Path) -> User:
     return made
 
 
-def test_with_password_and_certificate_records_are_written_and_read(
-    user: User, secured: SecuredNode
-) -> None:
+def test_with_password_and_certificate_records_are_written_and_read(user, secured):
     options: KafkaOptions = secured.options(topic_prefix=PREFIX, group=PREFIX)
     with KafkaSink(options) as sink, KafkaLog(options) as log:
         sink.publish([event("k", b"over TLS")])
@@ -78,9 +76,7 @@ def refusal(user: User) -> tuple[int, str]:
     return code, said
 
 
-def test_a_wrong_password_is_refused_with_exit_code_2(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_password_is_refused_with_exit_code_2(user, monkeypatch):
     monkeypatch.setenv(VARIABLE, "wrong-canary")
     code, said = refusal(user)
     assert code == 2 and "invalid credentials" in said and "canary" not in said, said

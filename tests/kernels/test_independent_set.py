@@ -73,18 +73,15 @@ def test_the_diagonal_is_ignored():
     assert vertices(np.eye(3, dtype=bool)) == (0, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("edges", "weights"),
-    [
+def test_malformed_graphs():
+    for edges, weights in [
         (np.array([[False, True], [False, False]]), None),
         (np.zeros((2, 3), dtype=bool), None),
         (np.zeros((2, 2), dtype=bool), [1]),
         (np.zeros((2, 2), dtype=bool), [1, 0]),
-    ],
-)
-def test_malformed_graphs(edges: np.ndarray, weights: list[int] | None):
-    with pytest.raises(ValueError, match="edges|weights"):
-        independent_set(edges, weights)
+    ]:
+        with pytest.raises(ValueError, match="edges|weights"):
+            independent_set(edges, weights)
 
 
 HARD = {
@@ -134,23 +131,20 @@ def test_weights():
     np.testing.assert_allclose(rank_weights(1, 0.9), [1.0])
 
 
-@pytest.mark.parametrize(
-    ("k", "rank", "in_a_round"),
-    [
+def test_chance_of_a_poisoned_rank():
+    for k, rank, in_a_round in [
         (50, 1, 0.190932),
         (50, 25, 0.015972),
         (50, 50, 0.001151),
         (10, 1, 0.283495),
         (10, 10, 0.115426),
-    ],
-)
-def test_chance_of_a_poisoned_rank(k: int, rank: int, in_a_round: float):
-    assert chance(k, rank) == pytest.approx(in_a_round, abs=1e-6)
-    samples = rank_samples(
-        np.random.default_rng(1), rank_weights(k, 0.9), rounds=20_000, size=2, replacement=True
-    )
-    share = np.mean([rank - 1 in sample for sample in samples])
-    assert share == pytest.approx(in_a_round, abs=4 * math.sqrt(in_a_round / 20_000))
+    ]:
+        assert chance(k, rank) == pytest.approx(in_a_round, abs=1e-6)
+        samples = rank_samples(
+            np.random.default_rng(1), rank_weights(k, 0.9), rounds=20_000, size=2, replacement=True
+        )
+        share = np.mean([rank - 1 in sample for sample in samples])
+        assert share == pytest.approx(in_a_round, abs=4 * math.sqrt(in_a_round / 20_000))
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 1.0, 1e-9])

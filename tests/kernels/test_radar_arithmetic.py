@@ -16,19 +16,16 @@ from radarstream.defenses.kernels.radar import (
 )
 
 
-@pytest.mark.parametrize(
-    ("forward", "backward", "mean"),
-    [
+def test_g_a1_geometric_mean():
+    for forward, backward, mean in [
         (0.9, 0.4, 0.6),
         (0.81, 0.49, 0.63),
         (0.95, 0.1, 0.308221),
         (0.02, 0.3, 0.077460),
         (0.0, 1.0, 0.0),
         (1.0, 0.0, 0.0),
-    ],
-)
-def test_g_a1_geometric_mean(forward: float, backward: float, mean: float):
-    assert both_ways(np.array(forward), np.array(backward)) == pytest.approx(mean, abs=1e-6)
+    ]:
+        assert both_ways(np.array(forward), np.array(backward)) == pytest.approx(mean, abs=1e-6)
 
 
 @given(st.integers(0, 6), st.integers(0, 2**32 - 1))
@@ -114,9 +111,8 @@ def test_in_range_finite_and_equivariant(n: int, seed: int):
 probabilities = st.floats(0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("prior", "likelihood", "posterior"),
-    [
+def test_g_a11():
+    for prior, likelihood, posterior in [
         (0.8, 0.7, 0.903226),
         (0.2, 0.3, 0.096774),
         (0.9, 0.1, 0.5),
@@ -128,10 +124,8 @@ probabilities = st.floats(0.0, 1.0)
         (1.0, 0.0, 0.5),
         (0.0, 0.7, 2.333e-6),
         (1.0, 0.3, 0.999998),
-    ],
-)
-def test_g_a11(prior: float, likelihood: float, posterior: float):
-    assert bayes(prior, likelihood) == pytest.approx(posterior, abs=1e-6)
+    ]:
+        assert bayes(prior, likelihood) == pytest.approx(posterior, abs=1e-6)
 
 
 def test_clamped_certainty_keeps_its_digits():

@@ -21,9 +21,8 @@ def by_table(a: list[str], b: list[str]) -> float:
     return 2.0 * table[-1, -1] / (len(a) + len(b)) if a or b else 0.0
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
+def test_worked_examples():
+    for first, second, expected in [
         ("the cat sat on the mat", "the dog sat on a mat", 0.666667),
         ("a b c d", "e f g h", 0.0),
         ("a b c d", "a b c d", 1.0),
@@ -35,11 +34,9 @@ def by_table(a: list[str], b: list[str]) -> float:
         ("", "a", 0.0),
         ("?!", "...", 0.0),
         ("Σίσυφος έλα", "σίσυφοσ έλα", 1.0),
-    ],
-)
-def test_worked_examples(first: str, second: str, expected: float):
-    assert score(first, second) == pytest.approx(expected, abs=1e-6)
-    assert score(second, first) == pytest.approx(expected, abs=1e-6)
+    ]:
+        assert score(first, second) == pytest.approx(expected, abs=1e-6)
+        assert score(second, first) == pytest.approx(expected, abs=1e-6)
 
 
 def test_matrix_has_no_diagonal():

@@ -20,18 +20,15 @@ from radarstream.schemas.sites import (
 
 
 class TestNames:
-    @pytest.mark.parametrize(
-        ("url", "site", "nearest"),
-        [
+    def test_the_site_and_the_nearest_name_of_a_page(self):
+        for url, site, nearest in [
             ("https://News.Example.co.uk:8443/a?b", "example.co.uk", "news.example.co.uk"),
             ("https://10.0.0.1/x", "10.0.0.1", "10.0.0.1"),
             ("http://[::1]:8000/", "::1", "::1"),
             ("http://owner.example\\@other.example/", "owner.example", "owner.example"),
             ("https://a\x00b.example/", "ab.example", "ab.example"),
-        ],
-    )
-    def test_the_site_and_the_nearest_name_of_a_page(self, url: str, site: str, nearest: str):
-        assert (source_of(url), names_of(url)[0]) == (site, nearest)
+        ]:
+            assert (source_of(url), names_of(url)[0]) == (site, nearest)
 
     @pytest.mark.parametrize("url", ["", "http://[broken", "not an address"])
     def test_what_is_no_address_has_no_names(self, url: str):
@@ -47,9 +44,8 @@ class TestNames:
         assert host_of(f"https://{'a' * 80}.example/") == f"{'a' * 80}.example"
         assert site_of(f"https://{'a' * 80}.lies.example/") == "lies.example"
 
-    @pytest.mark.parametrize(
-        ("host", "site"),
-        [
+    def test_sites_follow_the_public_suffix_list(self):
+        for host, site in [
             ("www.parliament.gov.uk", "parliament.gov.uk"),
             ("news.example.com.br", "example.com.br"),
             ("a.b.c.kawasaki.jp", "b.c.kawasaki.jp"),  # a wildcard
@@ -85,18 +81,15 @@ class TestNames:
             ("2130706433", "2130706433"),
             ("[2001:db8::7]:443", "2001:db8::7"),
             ("[::ffff:192.0.2.7]", "::ffff:192.0.2.7"),
-        ],
-    )
-    def test_sites_follow_the_public_suffix_list(self, host: str, site: str):
-        assert site_of(f"https://{host}/page") == site
+        ]:
+            assert site_of(f"https://{host}/page") == site
 
     def test_registries(self):
         hosts = ["com", "co.uk", "github.io", "ann.github.io", "intranet", "192.0.2.7", ""]
         assert [host for host in hosts if is_registry_suffix(host)] == ["com", "co.uk"]
 
-    @pytest.mark.parametrize(
-        ("url", "names"),
-        [
+    def test_names_of_a_site_reach_from_its_host_to_the_registrys_name(self):
+        for url, names in [
             (
                 "https://a.b.example.co.uk/",
                 ("a.b.example.co.uk", "b.example.co.uk", "example.co.uk"),
@@ -108,10 +101,8 @@ class TestNames:
             ("https://[::ffff:192.0.2.7]/", ("::ffff:192.0.2.7",)),
             ("https://intranet/", ("intranet",)),
             ("", ()),
-        ],
-    )
-    def test_names_of_a_site_reach_from_its_host_to_the_registrys_name(self, url: str, names):
-        assert names_of(url) == names
+        ]:
+            assert names_of(url) == names
 
     @settings(deadline=None)
     @given(st.lists(st.sampled_from(["a", "b-1", "co", "uk", "github", "io", "com", "7"])))

@@ -8,11 +8,7 @@ from tests.simulation.life import live
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.plan import harsh, harsh_in_disorder
 
-KINDS = {
-    "as drawn": lambda plan: plan,
-    "harsh": harsh,
-    "harsh in disorder": harsh_in_disorder,
-}
+KINDS = {"as drawn": lambda plan: plan, "harsh": harsh, "harsh in disorder": harsh_in_disorder}
 
 
 def main() -> int:

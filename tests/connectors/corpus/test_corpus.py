@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,9 +108,7 @@ STEPS = st.lists(
 
 @given(STEPS, st.integers(1, 13))
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_life_equals_a_naive_one(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], m: int
-) -> None:
+def test_any_life_equals_a_naive_one(tmp_path_factory, steps, m):
     engine = open_engine(f"sqlite:///{tmp_path_factory.mktemp('life') / 's.db'}")
     here, other, alive = Corpus(engine), Corpus(engine), set[str]()
     for deed, number in steps:
@@ -406,9 +403,7 @@ def test_a_death_amid_an_addition_leaves_a_sound_corpus(state_url: str, engine: 
 # --- export and import ------------------------------------------------------------------------
 
 
-def test_texts_move_to_another_database_and_are_embedded_there(
-    engine: Engine, other_engine: Engine, tmp_path: Path
-) -> None:
+def test_texts_move_to_another_database_and_are_embedded_there(engine, other_engine, tmp_path):
     corpus, file = Corpus(engine), tmp_path / "state.jsonl"
     archive(engine, corpus, snapshot("q", HOSTILE[:2]))
     corpus.add([("k", Document(1, "mine", published_at=START))], 1)

@@ -62,9 +62,7 @@ def test_every_torn_length_of_the_last_line_is_repaired(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("written", [0, 1, 10_000])
-def test_failed_write_leaves_no_part_and_can_be_repeated(
-    tmp_path, monkeypatch, written: int
-) -> None:
+def test_failed_write_leaves_no_part_and_can_be_repeated(tmp_path, monkeypatch, written):
     def full_disk(stream, block) -> None:
         stream.write(block[:written])
         raise OSError(28, os.strerror(28))

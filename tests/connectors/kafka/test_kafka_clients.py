@@ -73,17 +73,13 @@ def test_dangerous_defaults_are_overridden() -> None:
         ({"password_variable": "KAFKA_UNSET"}, "KAFKA_UNSET"),
     ],
 )
-def test_what_is_missing_is_named(
-    secured: KafkaOptions, given: dict[str, object], named: str
-) -> None:
+def test_what_is_missing_is_named(secured, given, named):
     with pytest.raises(ConfigurationError, match=named):
         connection_arguments(secured.model_copy(update=given))
 
 
 @pytest.mark.parametrize("kind", ["consumer", "producer", "admin"])
-def test_the_password_is_never_shown(
-    secured: KafkaOptions, caplog: pytest.LogCaptureFixture, kind: str
-) -> None:
+def test_the_password_is_never_shown(secured, caplog, kind):
     caplog.set_level(logging.DEBUG)  # of the root: kafka's own stays above everything it logs
     with pytest.raises(BrokerError) as caught:
         if kind == "consumer":

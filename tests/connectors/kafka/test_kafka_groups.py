@@ -114,9 +114,7 @@ def kill_a_member(options: KafkaOptions) -> None:
 
 
 @LASTING
-def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(
-    published: KafkaOptions,
-) -> None:
+def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(published):
     named = published.model_copy(update={"worker": "w-1"})
     kill_a_member(named)
     started = time.monotonic()
@@ -127,9 +125,7 @@ def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(
 
 @LASTING
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_named_worker_that_stops_hands_its_partitions_over(
-    published: KafkaOptions, monkeypatch: pytest.MonkeyPatch, fails: bool
-) -> None:
+def test_a_named_worker_that_stops_hands_its_partitions_over(published, monkeypatch, fails):
     """Also where its last call failed."""
     with KafkaLog(published.model_copy(update={"worker": "w-1"}), membership="group") as first:
         read(first, 60)
@@ -157,9 +153,7 @@ def test_of_two_workers_with_one_name_the_older_one_ends(published: KafkaOptions
 
 
 @pytest.mark.parametrize("broker", [KAFKA], indirect=True)
-def test_the_partitions_of_a_nameless_worker_that_was_killed_go_to_the_next(
-    published: KafkaOptions,
-) -> None:
+def test_the_partitions_of_a_nameless_worker_that_was_killed_go_to_the_next(published):
     """Noida never takes a dead member out of its group."""
     brief = published.model_copy(update={"session_timeout_s": 2.0})
     kill_a_member(brief)
@@ -191,9 +185,7 @@ class Worker(threading.Thread):
 
 @pytest.mark.parametrize("broker", [KAFKA], indirect=True)  # Noida does not always split a group
 @pytest.mark.parametrize("names", [("", ""), ("w-1", "w-2")])
-def test_a_rebalance_while_batches_are_in_hand_loses_nothing(
-    published: KafkaOptions, names: tuple[str, str]
-) -> None:
+def test_a_rebalance_while_batches_are_in_hand_loses_nothing(published, names):
     """The group is split anew under the first worker's batch, and again when the second leaves."""
     first, second = (Worker(published.model_copy(update={"worker": name})) for name in names)
     first.start()

@@ -222,9 +222,7 @@ def test_nobody_there_is_an_error_in_bounded_time_that_leaves_nothing_behind() -
     assert open_files() <= files
 
 
-def test_a_topic_created_anew_is_read_from_its_start(
-    options: KafkaOptions, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_topic_created_anew_is_read_from_its_start(options, caplog):
     caplog.set_level(logging.WARNING)
     with KafkaLog(options, partitions=(0,)) as log:
         producer = open_producer(options)
@@ -251,18 +249,15 @@ def test_a_topic_created_anew_is_read_from_its_start(
 # --- what a broker tells of offsets and commits ---------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("offsets", "lag"),
-    [
+def test_lag_is_from_the_commit_to_the_end() -> None:
+    for offsets, lag in [
         (Offsets(0, 20, 5), 15),
         (Offsets(0, 20), 20),  # nothing committed: all that is kept
         (Offsets(12, 20), 8),
         (Offsets(12, 20, 5), 8),  # what was deleted meanwhile cannot be read any more
         (Offsets(0, 3, 20), 0),  # the log was created anew
-    ],
-)
-def test_lag_is_from_the_commit_to_the_end(offsets: Offsets, lag: int) -> None:
-    assert offsets.lag == lag
+    ]:
+        assert offsets.lag == lag
 
 
 def test_ends_and_commits_are_seen_while_somebody_else_reads(broker: Broker, prefix: str) -> None:

@@ -43,9 +43,7 @@ def publish_all(options: KafkaOptions, progress: list[int], gate: threading.Lock
 
 
 @BOTH
-def test_nothing_is_lost_or_disordered_when_the_broker_restarts(
-    own_broker: Broker, options: KafkaOptions, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_is_lost_or_disordered_when_the_broker_restarts(own_broker, options, caplog):
     progress: list[int] = []
     gate = threading.Lock()
     writer = threading.Thread(target=publish_all, args=(options, progress, gate))
@@ -92,9 +90,7 @@ def test_nothing_is_lost_or_disordered_when_the_broker_restarts(
 
 
 @BOTH
-def test_a_silent_broker_is_an_error_and_its_return_is_noticed(
-    own_broker: Broker, options: KafkaOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_broker_is_an_error_and_its_return_is_noticed(own_broker, options, monkeypatch):
     monkeypatch.setattr(KafkaLog, "silence_s", 0.3)
     monkeypatch.setattr(KafkaLog, "probe_ms", 300)
     with KafkaLog(options) as log, KafkaSink(options) as sink:

@@ -45,9 +45,7 @@ def test_differences_are_told_and_nothing_is_changed(options: KafkaOptions) -> N
     assert [topic.configs for topic in found] == [topic.configs for topic in before]
 
 
-def test_the_command_creates_describes_and_fails_for_missing_ones(
-    options: KafkaOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_creates_describes_and_fails_for_missing_ones(options, monkeypatch):
     monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTRAP", options.bootstrap)
     monkeypatch.setenv("RADARSTREAM_KAFKA__TOPIC_PREFIX", options.topic_prefix)
     monkeypatch.setenv("RADARSTREAM_KAFKA__PARTITIONS", "2")
@@ -79,9 +77,7 @@ def test_reading_from_the_end_and_from_the_commit(options: KafkaOptions) -> None
             reader.commit({record.partition: record.offset + 1})
 
 
-def test_a_node_that_does_not_know_a_new_topic_yet_is_asked_again(
-    own_broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_that_does_not_know_a_new_topic_yet_is_asked_again(own_broker, monkeypatch):
     described, asked = topics._described, []
 
     def late(admin: object, options: object) -> list[topics.Topic]:

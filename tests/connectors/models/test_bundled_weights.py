@@ -25,9 +25,7 @@ def link(source: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("tampering", ["changed", "added", "missing"])
-def test_other_weights_are_refused_before_anything_reads_them(
-    tampering: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_weights_are_refused_before_anything_reads_them(tampering, tmp_path, monkeypatch):
     directory = tmp_path / "model"
     shutil.copytree(minilm_directory(), directory, copy_function=link)
     victim = directory / "tokenizer_config.json"

@@ -77,9 +77,7 @@ def test_a_try_that_is_given_up_lets_another_try(breaker: CircuitBreaker, clock:
     assert not is_refused(breaker)
 
 
-def test_what_was_never_asked_says_nothing_of_the_service(
-    breaker: CircuitBreaker, clock: FakeClock
-) -> None:
+def test_what_was_never_asked_says_nothing_of_the_service(breaker, clock):
     unasked = ModelOutageError("no turn")
     unasked.asked = False
     fail(breaker, times=2)

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models import cross_encoder_nli
-from radarstream.connectors.models.cross_encoder_nli import (
-    CrossEncoderNli,
-    label_columns,
-)
+from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli, label_columns
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.prompt import AnswerPair
 

@@ -141,9 +141,7 @@ class TestSharedTemporaryDirectory:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         return cache_directories()[-1]
 
-    def test_it_is_made_for_its_user_alone(
-        self, gguf: Path, place: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_is_made_for_its_user_alone(self, gguf, place, monkeypatch):
         assert converted(gguf, "shared").parent == place
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
         for mode in (0o770, 0o702, 0o1777):

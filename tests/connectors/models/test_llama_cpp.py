@@ -84,9 +84,7 @@ def test_what_is_not_counted_is_zero(model: LlamaCpp) -> None:
 
 
 @pytest.mark.parametrize(("prompts", "slot"), [(1, None), (2, 0), (3, 0), (4, None)])
-def test_a_few_prompts_compute_what_they_share_once(
-    model: LlamaCpp, prompts: int, slot: int | None
-) -> None:
+def test_a_few_prompts_compute_what_they_share_once(model, prompts, slot):
     model.complete(asking(*map(str, range(prompts))))
     assert llama_cpp._SERVERS[model].slots == [slot]
 
@@ -126,22 +124,17 @@ print(os.environ.get("OMP_WAIT_POLICY"))
 """
 
 
-@pytest.mark.parametrize(
-    ("set_by_user", "seen", "left"),
-    [
+def test_threads_are_told_to_sleep_while_they_wait() -> None:
+    """Told when the library is loaded, and nothing that is started later inherits it."""
+    for set_by_user, seen, left in [
         ({}, "passive", "None"),
         ({"OMP_WAIT_POLICY": "active"}, "active", "active"),
         ({"GOMP_SPINCOUNT": "100"}, "None", "None"),
-    ],
-)
-def test_threads_are_told_to_sleep_while_they_wait(
-    set_by_user: dict[str, str], seen: str, left: str
-) -> None:
-    """Told when the library is loaded, and nothing that is started later inherits it."""
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in llama_cpp._WAITING
-    }
-    told = subprocess.check_output(
-        [sys.executable, "-c", WAITING], env=inherited | set_by_user, text=True
-    )
-    assert told.split() == [seen, left]
+    ]:
+        inherited = {
+            name: value for name, value in os.environ.items() if name not in llama_cpp._WAITING
+        }
+        told = subprocess.check_output(
+            [sys.executable, "-c", WAITING], env=inherited | set_by_user, text=True
+        )
+        assert told.split() == [seen, left], set_by_user

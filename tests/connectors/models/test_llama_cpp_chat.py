@@ -46,9 +46,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaCpp]:
     llama_cpp._SERVERS.pop(model, None)
 
 
-def test_the_template_of_the_weights_decides_unless_the_settings_do(
-    tuned: LlamaCpp, tmp_path: Path
-) -> None:
+def test_the_template_of_the_weights_decides_unless_the_settings_do(tuned, tmp_path):
     base = tmp_path / "base.gguf"
     base.write_bytes(b"GGUF without one")
     assert tuned.chats and LlamaCpp(base, chat=True).chats
@@ -158,9 +156,7 @@ def test_the_embedded_model_answers_the_client_of_services() -> None:
     llama_cpp._SERVERS.pop(model, None)
 
 
-def test_the_client_of_services_meets_its_context_and_its_key(
-    tuned: LlamaCpp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_client_of_services_meets_its_context_and_its_key(tuned, monkeypatch):
     page = "".join(chr(0x12000 + i) for i in range(900))  # four tokens each: beyond the context
     with client_of(tuned) as remote:
         # Random weights use their tokens up and write nothing.

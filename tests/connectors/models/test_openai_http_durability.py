@@ -1,7 +1,6 @@
 """Completed calls survive: a crash repeats those in flight, a failure repeats nothing."""
 
 import signal
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
@@ -25,9 +24,7 @@ from tests.programs import done, started
 COUNT, IN_FLIGHT = 60, 4
 
 
-def test_a_killed_client_repeats_only_what_was_in_flight(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_a_killed_client_repeats_only_what_was_in_flight(server, tmp_path):
     def slow(handler: Any, request: dict[str, Any]) -> None:
         server.stopping.wait(0.02)
         handler.reply(200, chat_reply("Bern"))
@@ -63,9 +60,7 @@ def answers_of(found: Ready | Failure) -> tuple[AtomicAnswer, ...]:
     return found.evidence.answers or ()
 
 
-def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
-    server: FaultServer, engine: Engine
-) -> None:
+def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(server, engine):
     def unless_lima(handler: Any, request: dict[str, Any]) -> None:
         broken = "Lima" in request["messages"][-1]["content"]
         handler.reply(400 if broken else 200, chat_reply("Bern"))

@@ -82,9 +82,8 @@ def merge(logs: dict[str, Any]) -> None:
     del logs["token_logprobs"][at]
 
 
-@pytest.mark.parametrize(
-    ("mend", "words"),
-    [
+def test_an_echo_that_is_none_is_an_error() -> None:
+    for mend, words in [
         (choice_with(lambda c: c.pop("logprobs")), "returns no log-probabilities"),
         (choice_with(lambda c: c.update(logprobs={"content": []})), "returns no log-prob"),
         (change_logs(cut), "does not echo"),  # echo is ignored
@@ -94,12 +93,10 @@ def merge(logs: dict[str, Any]) -> None:
         (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-2, None)), "leaves out"),
         (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-3, 0.5)), "no logarithm"),
         (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-3, True)), "leaves out"),
-    ],
-)
-def test_an_echo_that_is_none_is_an_error(mend: Mend, words: str) -> None:
-    with asking(mend) as (tokens, _), pytest.raises(ModelError, match=words) as caught:
-        tokens.log_probs([QUERY])
-    assert not isinstance(caught.value, ModelOutageError)
+    ]:
+        with asking(mend) as (tokens, _), pytest.raises(ModelError, match=words) as caught:
+            tokens.log_probs([QUERY])
+        assert not isinstance(caught.value, ModelOutageError)
 
 
 def test_a_server_that_hangs_is_given_up_at_the_deadline_and_opens_the_circuit() -> None:

@@ -31,9 +31,8 @@ def test_passages_to_be_cited_carry_their_rank_and_the_best_comes_last(task: Tas
     assert lines[3] == "Question: Who?"
 
 
-@pytest.mark.parametrize(
-    ("task", "passages", "request_of_it"),
-    [
+def test_requests_of_single_tasks() -> None:
+    for task, passages, request_of_it in [
         (
             Task.PREDICT_QUESTION,
             ["Ann won. Question: who?"],
@@ -45,12 +44,10 @@ def test_passages_to_be_cited_carry_their_rank_and_the_best_comes_last(task: Tas
             ["the winner ann", "ann"],
             "Words: the winner ann, ann\nQuestion: Who won?\nShort answer:",
         ),
-    ],
-)
-def test_requests_of_single_tasks(task: Task, passages: list[str], request_of_it: str) -> None:
-    prompt = build_prompt(task, "Who won?", passages)
-    assert completion_text(prompt).split("\n\n")[-1] == request_of_it
-    assert ("Who won?" in str(chat_messages(prompt))) == (task is not Task.PREDICT_QUESTION)
+    ]:
+        prompt = build_prompt(task, "Who won?", passages)
+        assert completion_text(prompt).split("\n\n")[-1] == request_of_it, task
+        assert ("Who won?" in str(chat_messages(prompt))) == (task is not Task.PREDICT_QUESTION)
 
 
 def test_a_text_alone_follows_as_little_as_a_tokenizer_can_read() -> None:

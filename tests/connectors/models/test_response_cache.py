@@ -106,9 +106,7 @@ def test_an_embedding_is_the_same_found_or_asked(engine: Engine) -> None:
     assert Cached(model, ResponseCache(engine)).embed([]).shape == (0, 8)
 
 
-def test_log_probabilities_are_what_the_model_gives_and_are_asked_once(
-    cache: ResponseCache,
-) -> None:
+def test_log_probabilities_are_what_the_model_gives_and_are_asked_once(cache):
     red, blue, rose = (make_prompt(f"The colour: {word}") for word in ("red", "blue", "rose"))
     inner, plain = (ScriptedTokens(ScriptedGenerator(script=last_words)) for _ in range(2))
     queries = [
@@ -276,9 +274,7 @@ _numbers = count()
 @given(
     batches=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4), chunk=st.integers(1, 5)
 )
-def test_caching_never_changes_an_answer(
-    shared_engine: Engine, batches: list[list[str]], chunk: int
-) -> None:
+def test_caching_never_changes_an_answer(shared_engine, batches, chunk):
     name = f"model {next(_numbers)}"  # every example starts with nothing stored
     model = CountingModel(name)
     generator = Cached(model, ResponseCache(shared_engine), chunk=chunk)
@@ -322,9 +318,7 @@ def worker(url: str, asked: Path, dies_at: str = "", max_entries: int = 1_000) -
     return done(url, asked, dies_at, max_entries, module=str(script)).returncode
 
 
-def test_a_killed_process_repeats_at_most_the_chunk_in_flight(
-    state_url: str, tmp_path: Path
-) -> None:
+def test_a_killed_process_repeats_at_most_the_chunk_in_flight(state_url, tmp_path):
     asked = tmp_path / "asked"
     assert worker(state_url, asked, "p21") == -signal.SIGKILL
     assert worker(state_url, asked, "p45") == -signal.SIGKILL

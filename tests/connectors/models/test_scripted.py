@@ -1,6 +1,5 @@
 """The rules of the backends without a model."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,9 +31,8 @@ def said(*prompts: Prompt, **options: object) -> list[str]:
     return [c.text for c in ScriptedGenerator(**options).complete(prompts)]
 
 
-@pytest.mark.parametrize(
-    ("question", "passage", "answer"),
-    [
+def test_extraction() -> None:
+    for question, passage, answer in [
         (PRESIDENT, "Rufus Firefly is the President of Freedonia.", "Rufus Firefly"),
         (PRESIDENT, "In March 2021, Rufus Firefly became President of Freedonia.", "Rufus Firefly"),
         (PRESIDENT, "Groucho smiled. Then Rufus Firefly, President, left.", "Rufus Firefly"),
@@ -46,11 +44,9 @@ def said(*prompts: Prompt, **options: object) -> list[str]:
         ("What share of voters agreed?", "In 2015, 61.5% of voters agreed.", "61.5%"),
         ("In which year was the bridge opened?", "The bridge was opened in 1932.", "1932"),
         ("How many states are members?", "The members met in 2013.", ABSTENTION),
-    ],
-)
-def test_extraction(question: str, passage: str, answer: str) -> None:
-    assert extract(question, passage) == answer
-    assert said(prompt(passage, question=question)) == [answer]
+    ]:
+        assert extract(question, passage) == answer
+        assert said(prompt(passage, question=question)) == [answer]
 
 
 def test_an_order_in_a_passage_is_obeyed() -> None:
@@ -109,9 +105,8 @@ BIO = "Tell me a bio of Bo Ray."
 SOURCED = [f"Retrieved: {page}" for page in PAGES]
 
 
-@pytest.mark.parametrize(
-    ("task", "question", "passages", "reply"),
-    [
+def test_each_task_has_its_rule() -> None:
+    for task, question, passages, reply in [
         (Task.ANSWER_FROM_KEYWORDS, PRESIDENT, ["the president", "freedonia", "bo ray"], "bo ray"),
         (Task.ANSWER_FROM_KEYWORDS, PRESIDENT, ["president of freedonia"], ABSTENTION),
         (Task.ANSWER_WITH_RATIONALE, PRESIDENT, PAGES, 'Passage 2 says "Bo Ray". The answer is Bo'),
@@ -146,10 +141,6 @@ SOURCED = [f"Retrieved: {page}" for page in PAGES]
         (Task.JUDGE_AGREEMENT, PRESIDENT, ["in rome", "Rome"], "[YES]"),
         (Task.JUDGE_AGREEMENT, PRESIDENT, ["Rome", "Oslo"], "[NO]"),
         (Task.PREDICT_QUESTION, PRESIDENT, ["Rome. Who won?. Why? Ann."], "Who won?"),
-    ],
-)
-def test_each_task_has_its_rule(
-    task: Task, question: str, passages: Sequence[str], reply: str
-) -> None:
-    (found,) = said(prompt(*passages, question=question, task=task))
-    assert reply in found
+    ]:
+        (found,) = said(prompt(*passages, question=question, task=task))
+        assert reply in found, (task, passages)

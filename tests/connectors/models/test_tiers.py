@@ -10,13 +10,7 @@ from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.tiers import (
-    LIMITED,
-    Tier,
-    limits,
-    model_card,
-    tier_of,
-)
+from radarstream.connectors.models.tiers import LIMITED, Tier, limits, model_card, tier_of
 from radarstream.lab.pages.replay.page import render_report
 from radarstream.lab.pages.report import WORDS, model_facts, model_sentence
 from radarstream.pipelines.job.replaying.record import RunRecord
@@ -39,11 +33,7 @@ def test_the_embedded_weights_are_told_and_limit_the_answers() -> None:
     assert tier_of(models["generator"]) is Tier.EMBEDDED
     assert limits(models) == (LIMITED,)
     assert LIMITED in model_sentence(models) and models["generator"] in model_sentence(models)
-    assert model_card(models) == {
-        "id": models["generator"],
-        "tier": "embedded",
-        "limits": LIMITED,
-    }
+    assert model_card(models) == {"id": models["generator"], "tier": "embedded", "limits": LIMITED}
     assert [fact for name, fact in model_facts(models) if name == "licence of weights"]
 
 

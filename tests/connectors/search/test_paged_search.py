@@ -19,14 +19,7 @@ from radarstream.schemas.records import Limits
 from radarstream.schemas.searching import DateSpan, FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import Provenance, Query
 from tests.clocks import FakeClock
-from tests.connectors.search.search_server import (
-    KEY,
-    Reply,
-    SearchServer,
-    page,
-    result,
-    results,
-)
+from tests.connectors.search.search_server import KEY, Reply, SearchServer, page, result, results
 from tests.connectors.search.services import CASES
 
 NOW = datetime(2025, 6, 1, 12, 0, 0, 250_999, tzinfo=UTC)
@@ -72,9 +65,7 @@ def many(first: int, last: int) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_service_is_asked_and_read_by_its_protocol(
-    server: SearchServer, clock: FakeClock, name: str
-) -> None:
+def test_each_service_is_asked_and_read_by_its_protocol(server, clock, name):
     case = CASES[name]
     search = search_of(server, clock, name=name)
     first = [("https://a.org/1", "One &amp; <b>1</b>", case.date), *many(2, case.per_page)]
@@ -101,9 +92,7 @@ def test_each_service_is_asked_and_read_by_its_protocol(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_page_held_beyond_the_wanted_is_given_next_and_costs_nothing(
-    server: SearchServer, clock: FakeClock, name: str
-) -> None:
+def test_what_a_page_held_beyond_the_wanted_is_given_next_and_costs_nothing(server, clock, name):
     case, purse = CASES[name], Purse()
     search = search_of(server, clock, purse, name=name)
     server.replies += [Reply(case.page(many(1, 25), True)), Reply(case.page(many(26, 40), False))]
@@ -122,9 +111,7 @@ def test_what_a_page_held_beyond_the_wanted_is_given_next_and_costs_nothing(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_two_who_search_for_the_same_get_the_same(
-    server: SearchServer, clock: FakeClock, name: str
-) -> None:
+def test_two_who_search_for_the_same_get_the_same(server, clock, name):
     case, search = CASES[name], search_of(server, clock, name=name)
     pages = [many(1 + n * case.per_page, (n + 1) * case.per_page) for n in range(4)]
 
@@ -141,9 +128,7 @@ def test_two_who_search_for_the_same_get_the_same(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_days_where_the_service_takes_them(
-    server: SearchServer, clock: FakeClock, name: str
-) -> None:
+def test_days_where_the_service_takes_them(server, clock, name):
     case, search = CASES[name], search_of(server, clock, name=name)
     server.replies.append(Reply(case.page(many(1, 10), False)))
     if case.dates is None:
@@ -175,9 +160,7 @@ def test_a_pause_that_the_service_asks_for_is_kept(server: SearchServer, clock: 
     assert clock.pauses == [45.0]
 
 
-def test_long_questions_are_cut_where_the_service_refuses_them(
-    server: SearchServer, clock: FakeClock
-) -> None:
+def test_long_questions_are_cut_where_the_service_refuses_them(server, clock):
     question = Query("long", "word " * 300)
     server.otherwise = lambda _: Reply({"type": "search", "results": []})
     for name, asked in (("brave", "q"), ("tavily", "query")):
@@ -186,9 +169,7 @@ def test_long_questions_are_cut_where_the_service_refuses_them(
 
 
 @pytest.mark.parametrize(("k", "pages"), [(1, 1), (10, 1), (11, 2), (50, 5), (100, 10)])
-def test_as_many_pages_and_credits_as_k_needs(
-    server: SearchServer, clock: FakeClock, k: int, pages: int
-) -> None:
+def test_as_many_pages_and_credits_as_k_needs(server, clock, k, pages):
     purse = Purse()
     snapshot = search_of(server, clock, purse).search(SearchRequest(CUP, k=k))
     assert ranked(snapshot) == [(n, str(n)) for n in range(1, k + 1)]
@@ -198,9 +179,7 @@ def test_as_many_pages_and_credits_as_k_needs(
     assert len(snapshot.retrieval.archive_ids) == pages
 
 
-def test_ranks_go_by_position_over_pages_and_repeats_count_once(
-    server: SearchServer, clock: FakeClock
-) -> None:
+def test_ranks_go_by_position_over_pages_and_repeats_count_once(server, clock):
     shuffled = [result(3, link="http://a.org/3"), result(1, link="http://a.org/1")]
     again = [
         result(1, link="https://A.org:443/1/?utm_source=x#top"),
@@ -213,9 +192,7 @@ def test_ranks_go_by_position_over_pages_and_repeats_count_once(
     assert snapshot.retrieval.detail == "the results ended on page 2"
 
 
-def test_a_later_page_that_fails_leaves_a_partial_snapshot(
-    server: SearchServer, clock: FakeClock
-) -> None:
+def test_a_later_page_that_fails_leaves_a_partial_snapshot(server, clock):
     server.replies.append(Reply(page(results(1, 10), more=True)))
     server.replies.extend([Reply({"error": "no {key}"}, 503)] * 4)
     snapshot = search_of(server, clock, attempts=4).search(SearchRequest(CUP, k=30))
@@ -249,9 +226,7 @@ def test_short_pages_are_told(server: SearchServer, clock: FakeClock) -> None:
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_passing_failures_are_tried_again_with_pauses(
-    server: SearchServer, clock: FakeClock, failing: Reply, credits_spent: int
-) -> None:
+def test_passing_failures_are_tried_again_with_pauses(server, clock, failing, credits_spent):
     server.replies.extend([failing, failing])
     purse = Purse()
     search = search_of(server, clock, purse)
@@ -272,9 +247,7 @@ def test_passing_failures_are_tried_again_with_pauses(
         (Reply("", 302, headers={"Location": "/elsewhere"}), "refused"),
     ],
 )
-def test_lasting_failures_are_not_tried_again(
-    server: SearchServer, clock: FakeClock, failing: Reply, kind: str
-) -> None:
+def test_lasting_failures_are_not_tried_again(server, clock, failing, kind):
     server.replies.append(failing)
     with pytest.raises(SearchFailedError) as caught:
         search_of(server, clock).search(SearchRequest(CUP))
@@ -342,9 +315,8 @@ def test_the_pace_is_kept(clock: FakeClock) -> None:
     assert clock.seconds - before == pytest.approx(60.0)  # a long rest saves up no more than 3
 
 
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
+def test_only_plain_dates_are_read() -> None:
+    for text, day in [
         ("Mar 5, 2024", (2024, 3, 5)),
         ("2024-03-05", (2024, 3, 5)),
         ("2024-03-05T10:00:00Z", (2024, 3, 5)),
@@ -358,15 +330,12 @@ def test_the_pace_is_kept(clock: FakeClock) -> None:
         ("Mar 2024", None),
         ("Tue, 05 Mar 2024 10:00:00 GMT", (2024, 3, 5)),
         ("", None),
-    ],
-)
-def test_only_plain_dates_are_read(text: str, day: tuple[int, int, int] | None) -> None:
-    assert published_at(text, NOW) == (datetime(*day, tzinfo=UTC) if day else None)
+    ]:
+        assert published_at(text, NOW) == (datetime(*day, tzinfo=UTC) if day else None)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_spellings_of_an_address() -> None:
+    for one, other, same in [
         ("http://a.org", "https://A.ORG/", True),
         ("http://a.org:80/x", "http://a.org/x/", True),
         ("http://a.org/x?utm_medium=m&id=1", "http://a.org/x?id=1#part", True),
@@ -375,10 +344,8 @@ def test_only_plain_dates_are_read(text: str, day: tuple[int, int, int] | None) 
         ("http://a.org:8080/", "http://a.org/", False),
         ("http://a.org/", "http://www.a.org/", False),
         ("http://[broken", "http://[broken", True),
-    ],
-)
-def test_spellings_of_an_address(one: str, other: str, same: bool) -> None:
-    assert (canonical_url(one) == canonical_url(other)) is same
+    ]:
+        assert (canonical_url(one) == canonical_url(other)) is same
 
 
 json_values = st.recursive(
@@ -416,9 +383,8 @@ def test_positions_that_are_none(position: object, rank: int) -> None:
     assert read.rank == rank
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_what_has_no_address_of_the_web_is_no_voice() -> None:
+    for url in [
         "javascript:alert(1)",
         "data:text/html,x",
         "ftp://a.org",
@@ -426,7 +392,5 @@ def test_positions_that_are_none(position: object, rank: int) -> None:
         "",
         None,
         f"https://a.org/{'u' * 2_000}",
-    ],
-)
-def test_what_has_no_address_of_the_web_is_no_voice(url: object) -> None:
-    assert documents([result(1, link=url)], NOW, **MEMBERS) == []
+    ]:
+        assert documents([result(1, link=url)], NOW, **MEMBERS) == []

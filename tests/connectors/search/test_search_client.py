@@ -86,9 +86,7 @@ OWN = [(name, shape) for name, case in CASES.items() for shape in (*SHAPES, *cas
 
 
 @pytest.mark.parametrize(("name", "shape"), OWN)
-def test_every_shape_is_classed_and_none_shows_the_key(
-    server: SearchServer, name: str, shape: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_every_shape_is_classed_and_none_shows_the_key(server, name, shape, caplog):
     reply, kind = CASES[name].failures.get(shape) or SHAPES[shape]
     server.replies.append(reply)
     caplog.set_level(logging.DEBUG)
@@ -139,9 +137,7 @@ def test_the_check_of_a_service_is_no_search(server: SearchServer, name: str) ->
         ({}, 0.0),
     ],
 )
-def test_a_service_says_how_long_it_wants_to_be_left_alone(
-    server: SearchServer, headers: dict[str, str], pause_s: float
-) -> None:
+def test_a_service_says_how_long_it_wants_to_be_left_alone(server, headers, pause_s):
     server.replies.append(brave_error(429, "RATE_LIMITED", **headers))
     with pytest.raises(SearchFailedError) as caught:
         client_of(server, "brave").search(Call("/"), seconds=5.0)
@@ -165,9 +161,7 @@ def test_a_dripping_answer_ends_with_the_deadline(server: SearchServer) -> None:
     assert caught.value.kind is FailureClass.TIMEOUT
 
 
-def test_a_good_answer_and_no_line_of_it_in_the_log(
-    server: SearchServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_good_answer_and_no_line_of_it_in_the_log(server, caplog):
     caplog.set_level(logging.DEBUG)
     client = client_of(server)
     wanted = page(results(1, 3))
@@ -183,9 +177,8 @@ def test_the_reason_of_a_refusal_is_told(server: SearchServer) -> None:
         client_of(server).search(Call("/search"), seconds=5.0)
 
 
-@pytest.mark.parametrize(
-    ("said", "repeated"),
-    [
+def test_words_of_the_service_are_repeated_only_when_safe() -> None:
+    for said, repeated in [
         ("plain words", "plain words"),
         (f"key={KEY}", ""),
         (f"key ends in {KEY[-6:]}", ""),
@@ -194,10 +187,8 @@ def test_the_reason_of_a_refusal_is_told(server: SearchServer) -> None:
         (None, ""),
         ({"a": 1}, ""),
         ("x" * 1_000, "x" * 159 + "…"),
-    ],
-)
-def test_words_of_the_service_are_repeated_only_when_safe(said: object, repeated: str) -> None:
-    assert quotable(said, KEY) == repeated
+    ]:
+        assert quotable(said, KEY) == repeated
 
 
 @pytest.mark.parametrize("value", ["", " ", "two words", "line\nbreak", "ключ"])
@@ -208,9 +199,7 @@ def test_a_variable_without_a_key_is_refused(value: str, monkeypatch: pytest.Mon
             search_client(SearchOptions(name=name))
 
 
-def test_who_has_no_account_hears_of_the_service_that_needs_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_has_no_account_hears_of_the_service_that_needs_none(monkeypatch):
     monkeypatch.delenv("SERPAPI_KEY")
     opened = opened_search(load_settings(profile="scripted"), FakeClock())
     with pytest.raises(ConfigurationError, match='search.name = "searxng"'), opened:

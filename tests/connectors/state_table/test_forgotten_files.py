@@ -152,9 +152,7 @@ def forget(tmp_path: Path, *options: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(settings, tmp_path):
     engine = shared_engine(settings)
     if engine.dialect.name == "sqlite":  # some builds overwrite what they delete, others do not
         event.listen(engine, "checkout", lambda c, *_: c.execute("PRAGMA secure_delete = OFF"))

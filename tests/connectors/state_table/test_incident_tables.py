@@ -192,9 +192,7 @@ def test_export_and_import(engine: Engine, other_engine: Engine, tmp_path: Path)
     assert settle(other_engine, stored, Rules(), now_ms=NOW_MS).status is Status.APPROVED
 
 
-def test_a_complaint_that_comes_in_while_another_is_settled_stays_open(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_complaint_that_comes_in_while_another_is_settled_stays_open(engine, monkeypatch):
     """On PostgreSQL another connection may commit between two statements of ours."""
     if engine.dialect.name == "sqlite":
         pytest.skip("a writer keeps all others out")

@@ -86,9 +86,7 @@ def engines(shared_postgresql: PostgresqlServer, proxy: Proxy) -> Iterator[tuple
 
 @pytest.mark.parametrize("answered", [False, True], ids=["request lost", "answer lost"])
 @pytest.mark.parametrize("phase", WORK)
-def test_a_lost_connection_is_transient_and_heals(
-    engines: tuple[Engine, Engine], proxy: Proxy, phase: str, answered: bool
-) -> None:
+def test_a_lost_connection_is_transient_and_heals(engines, proxy, phase, answered):
     between, direct = engines
     before, work, holds = WORK[phase]
     before(between)

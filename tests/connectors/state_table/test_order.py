@@ -4,24 +4,17 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from radarstream.connectors.state_table.queries.memory import (
-    Decision,
-    MemoryRow,
-    advance,
-    order_decision,
-)
+from radarstream.connectors.state_table.queries.memory import MemoryRow, advance, order_decision
 
 ROW = MemoryRow("q-1", "radar", 3, 1_000, "cluster-a", 2, 50, b"", log_high_offset=60)
 
 
-@pytest.mark.parametrize(
-    ("as_of_ms", "epoch", "partition", "offset", "decision"),
-    [
+def test_decision_table() -> None:
+    for as_of_ms, epoch, partition, offset, decision in [
         (1_001, "cluster-a", 2, 51, "fold"),
         (1_001, "cluster-a", 2, 49, "fold"),  # held back while older records were folded
         (1_000, "cluster-a", 2, 61, "replayed"),  # published twice
@@ -35,12 +28,8 @@ ROW = MemoryRow("q-1", "radar", 3, 1_000, "cluster-a", 2, 50, b"", log_high_offs
         (1_001, "cluster-a", 0, 0, "fold"),  # the topic was given other partitions
         (1_000, "cluster-a", 0, 51, "late"),
         (999, "cluster-a", 0, 0, "late"),
-    ],
-)
-def test_decision_table(
-    as_of_ms: int, epoch: str, partition: int, offset: int, decision: Decision
-) -> None:
-    assert order_decision(ROW, as_of_ms, epoch, partition, offset) == decision
+    ]:
+        assert order_decision(ROW, as_of_ms, epoch, partition, offset) == decision
 
 
 def test_the_first_record_of_a_query_is_folded() -> None:

@@ -11,10 +11,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from radarstream.connectors.state_table.database.engine import (
-    is_transient,
-    open_engine,
-)
+from radarstream.connectors.state_table.database.engine import is_transient, open_engine
 from radarstream.connectors.state_table.database.groups import (
     enter,
     insist_on_mark,

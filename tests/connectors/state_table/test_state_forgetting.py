@@ -228,9 +228,7 @@ def test_the_action_log_says_nothing_of_a_forgotten_query(engine: Engine) -> Non
     }
 
 
-def test_users_and_log_move_to_another_database(
-    engine: Engine, other_engine: Engine, tmp_path: Path
-) -> None:
+def test_users_and_log_move_to_another_database(engine, other_engine, tmp_path):
     token = fill_service(engine)
     file = tmp_path / "state.jsonl"
     file.write_text("".join(export_lines(engine)))
@@ -249,9 +247,7 @@ def test_users_and_log_move_to_another_database(
         import_file(other_engine, file)  # the trust has moved since
 
 
-def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_epsilon(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_epsilon(engine, tmp_path):
     fill_service(engine)
     file = tmp_path / "state.jsonl"
     file.write_text("".join(export_lines(engine)))

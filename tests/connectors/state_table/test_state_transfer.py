@@ -57,9 +57,7 @@ def export(engine: Engine, file: Path) -> Path:
     return file
 
 
-def test_another_database_gets_identical_rows(
-    engine: Engine, other_engine: Engine, tmp_path: Path
-) -> None:
+def test_another_database_gets_identical_rows(engine, other_engine, tmp_path):
     fill(engine)
     file = export(engine, tmp_path / "state.jsonl")
     counts = {"memory": 2, "watchlist": 2, "search_credits": 1, "source_verdicts": 1}
@@ -134,9 +132,7 @@ WRONG: dict[str, tuple[int, Edit, ReasonClass]] = {
 }
 
 
-def test_a_wrong_line_is_named_and_nothing_is_written(
-    engine: Engine, other_engine: Engine, tmp_path: Path
-) -> None:
+def test_a_wrong_line_is_named_and_nothing_is_written(engine, other_engine, tmp_path):
     fill(other_engine)
     lines, file = list(export_lines(other_engine)), tmp_path / "state.jsonl"
     for name, (number, edit, reason) in WRONG.items():
@@ -166,9 +162,7 @@ def test_a_file_that_was_cut_off_or_continued_is_refused(engine: Engine, tmp_pat
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_a_damaged_byte_is_an_input_error_or_a_sound_file(
-    tmp_path: Path, at: int, byte: int
-) -> None:
+def test_a_damaged_byte_is_an_input_error_or_a_sound_file(tmp_path, at, byte):
     engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
     if not load(engine, ["q-2"]):
         fill(engine)

@@ -20,9 +20,8 @@ def box() -> Iterator[Sandbox]:
         yield running
 
 
-@pytest.mark.parametrize(
-    ("data", "declared", "kind", "text"),
-    [
+def test_each_kind_is_recognised_and_read(box: Sandbox) -> None:
+    for data, declared, kind, text in [
         (b"Lima.", "", Kind.TEXT, "Lima."),
         (
             b"\xef\xbb\xbf# Peru\n\n**[Lima](x)**\n\n    code",
@@ -43,14 +42,10 @@ def box() -> Iterator[Sandbox]:
         (b"junk\n" + pdf("Lima."), "application/pdf", Kind.PDF, "Lima.\f"),
         (pdf("Lima.", password=""), "text/html", Kind.PDF, "Lima.\f"),  # no password to open it
         (docx("Lima.", "Quito."), DOCX_TYPE, Kind.DOCX, "Lima.\n\nQuito."),
-    ],
-)
-def test_each_kind_is_recognised_and_read(
-    box: Sandbox, data: bytes, declared: str, kind: Kind, text: str
-) -> None:
-    raw = Raw(data, declared)
-    assert kind_of(raw) is kind
-    assert text_of(raw, box) == text
+    ]:
+        raw = Raw(data, declared)
+        assert kind_of(raw) is kind
+        assert text_of(raw, box) == text
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
@@ -61,21 +56,16 @@ def test_what_cannot_be_read_has_a_reason(box: Sandbox, name: str) -> None:
     assert str(caught.value) == why
 
 
-@pytest.mark.parametrize(
-    ("data", "limits", "whys"),
-    [
+def test_what_takes_too_much_is_given_up() -> None:
+    for data, limits, whys in [
         (pdf("x) Tj (" * 2**20), {"parse_seconds": 1, "parse_bytes": 2**30}, {"parse_time"}),
         (docx(*["x"] * 2**17), {"parse_bytes": 2**25}, {"parse_memory", "parse_crash"}),
-    ],
-)
-def test_what_takes_too_much_is_given_up(
-    data: bytes, limits: dict[str, int], whys: set[str]
-) -> None:
-    with Sandbox(PageOptions(**limits)) as running:
-        with pytest.raises(PageError) as caught:
-            text_of(Raw(data), running)
-        assert str(caught.value) in whys
-        assert text_of(Raw(pdf("Lima.")), running) == "Lima.\f"
+    ]:
+        with Sandbox(PageOptions(**limits)) as running:
+            with pytest.raises(PageError) as caught:
+                text_of(Raw(data), running)
+            assert str(caught.value) in whys
+            assert text_of(Raw(pdf("Lima.")), running) == "Lima.\f"
 
 
 def test_pages_begin_where_their_text_does() -> None:

@@ -83,9 +83,7 @@ def test_its_death_between_pages_costs_nothing(box: Sandbox) -> None:
         assert text(box, ARTICLE).startswith("Bern won")
 
 
-def test_a_page_that_kills_it_twice_is_given_up(
-    box: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_kills_it_twice_is_given_up(box, monkeypatch):
     started = sandbox._started
     deaths = iter([True, True, False])
 

@@ -240,9 +240,8 @@ def test_every_redirect_is_checked(server: PageServer) -> None:
     assert "Authorization" not in server.headers[-1]
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
+def test_what_is_not_a_web_address() -> None:
+    for url, why in [
         ("", "scheme"),
         ("ftp://pages.test/", "scheme"),
         ("file:///etc/passwd", "scheme"),
@@ -253,10 +252,8 @@ def test_every_redirect_is_checked(server: PageServer) -> None:
         ("http://nowhere.test/", "name"),
         ("http://" + "a" * 300 + ".test/", "network|name|address|scheme"),
         ("http://a\x00b.test/", "scheme"),
-    ],
-)
-def test_what_is_not_a_web_address(url: str, why: str) -> None:
-    assert refusal(url, seconds=5.0) in why.split("|")
+    ]:
+        assert refusal(url, seconds=5.0) in why.split("|")
 
 
 def test_caps(server: PageServer) -> None:
@@ -345,9 +342,8 @@ def test_page_text_is_capped_and_clean(server: PageServer) -> None:
     assert len(read.text.encode()) <= 256
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
+def test_hostile_pages_give_text_or_nothing() -> None:
+    for page in [
         b"",
         b"\xff\xfe\x00",
         b"<" * 50_000,
@@ -356,16 +352,13 @@ def test_page_text_is_capped_and_clean(server: PageServer) -> None:
         b"<!DOCTYPE html [<!ENTITY a 'b'>]><p>&a;</p>",
         b"<?xml version='1.0'?><html><p>x",
         "<html><body><p>\ud800".encode("utf-8", "surrogatepass"),
-    ],
-)
-def test_hostile_pages_give_text_or_nothing(page: bytes) -> None:
-    for charset in ("", "utf-8", "utf-16", "rot13", "zlib", "no-such", "a\x00"):
-        assert isinstance(page_text(page, charset), str)
+    ]:
+        for charset in ("", "utf-8", "utf-16", "rot13", "zlib", "no-such", "a\x00"):
+            assert isinstance(page_text(page, charset), str)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "charset"),
-    [
+def test_a_page_of_any_encoding_of_the_web_is_read() -> None:
+    for encoding, charset in [
         ("cp1252", ""),
         ("cp1252", "windows-1252"),
         ("cp1252", "ISO-8859-1"),
@@ -374,10 +367,8 @@ def test_hostile_pages_give_text_or_nothing(page: bytes) -> None:
         ("utf-8", "no-such"),
         ("utf-8", "punycode"),
         ("mac-roman", " Macintosh "),
-    ],
-)
-def test_a_page_of_any_encoding_of_the_web_is_read(encoding: str, charset: str) -> None:
-    assert "Zürich" in page_text(ARTICLE.encode(encoding), charset)
+    ]:
+        assert "Zürich" in page_text(ARTICLE.encode(encoding), charset)
 
 
 def test_a_page_may_name_its_own_encoding() -> None:

@@ -59,9 +59,8 @@ class TestVerbatim:
     def test_what_is_not_seen_hides_nothing(self, unseen: str):
         assert audited(unseen.join(DOCUMENT)).action == "refuse"
 
-    @pytest.mark.parametrize(
-        "dressed",
-        [
+    def test_no_dress_hides_a_copy(self):
+        for dressed in [
             DOCUMENT.upper(),
             DOCUMENT.swapcase(),
             DOCUMENT.replace(" ", ""),
@@ -73,10 +72,8 @@ class TestVerbatim:
             DOCUMENT.translate(LOOKS),
             DOCUMENT.replace("o", "ö").replace("e", "é"),
             f"*{DOCUMENT.replace(' ', '* *')}*",
-        ],
-    )
-    def test_no_dress_hides_a_copy(self, dressed: str):
-        assert audited(dressed).action == "refuse"
+        ]:
+            assert audited(dressed).action == "refuse"
 
     @settings(max_examples=20, deadline=None)
     @given(st.data())
@@ -151,16 +148,13 @@ class TestGrounding:
         assert (found.findings[0].start, found.findings[0].end) == (0, len(answer))
         assert kinds(OutputAudit().audit("Rome", [])) == ["ungrounded"]
 
-    @pytest.mark.parametrize(
-        ("answer", "noted"),
-        [
+    def test_an_answer_without_content_words_needs_no_grounds(self):
+        for answer, noted in [
             ("aa b c d Oslo", False),
             ("aa b c d e Oslo", True),  # the share decides
             *[(answer, False) for answer in ("", "Yes", "no", "It is not.", "…")],
-        ],
-    )
-    def test_an_answer_without_content_words_needs_no_grounds(self, answer: str, noted: bool):
-        assert (kinds(audited(answer)) == ["ungrounded"]) is noted
+        ]:
+            assert (kinds(audited(answer)) == ["ungrounded"]) is noted
 
     def test_an_abstention_needs_none(self):
         assert kinds(audited("I don't know", abstained=True)) == []

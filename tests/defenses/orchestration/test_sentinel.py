@@ -30,9 +30,8 @@ def by_model(reply: str | None, seen: Seen = CALM) -> RiskProfile:
     return ModelSentinel().profile(seen, None, reply)
 
 
-@pytest.mark.parametrize(
-    ("signals", "membership", "level"),
-    [
+def test_membership_by_rules() -> None:
+    for signals, membership, level in [
         ({}, 0.0, "low"),
         ({"lexical_overlap": 0.7}, 0.5, "elevated"),
         ({"lexical_overlap": 1.0}, 1.0, "critical"),
@@ -40,29 +39,24 @@ def by_model(reply: str | None, seen: Seen = CALM) -> RiskProfile:
         ({"velocity": 9.0}, 0.5, "elevated"),
         ({"fills_masks": True}, 0.5, "elevated"),
         ({"fills_masks": True, "velocity": 0.6}, 0.8, "critical"),
-    ],
-)
-def test_membership_by_rules(signals: dict, membership: float, level: str) -> None:
-    profile = rules(replace(CALM, signals=QuestionSignals(**signals)))
-    assert profile.membership == pytest.approx(membership)
-    assert profile.level == level
-    assert profile.delta == 0.02
+    ]:
+        profile = rules(replace(CALM, signals=QuestionSignals(**signals)))
+        assert profile.membership == pytest.approx(membership)
+        assert profile.level == level, signals
+        assert profile.delta == 0.02
 
 
-@pytest.mark.parametrize(
-    ("signals", "poisoning"),
-    [
+def test_poisoning_by_rules() -> None:
+    for signals, poisoning in [
         ({}, 0.0),
         ({"dispersion_z": 3.0}, 0.5),
         ({"dispersion_z": -3.0}, 0.5),
         ({"near_duplicates": True}, 0.5),
         ({"dispersion_z": -1.2, "near_duplicates": True}, 0.7),
         ({"dispersion_z": 60.0}, 1.0),
-    ],
-)
-def test_poisoning_by_rules(signals: dict, poisoning: float) -> None:
-    profile = rules(replace(CALM, retrieval=RetrievalSignals(**signals)))
-    assert profile.poisoning == pytest.approx(poisoning)
+    ]:
+        profile = rules(replace(CALM, retrieval=RetrievalSignals(**signals)))
+        assert profile.poisoning == pytest.approx(poisoning)
 
 
 def test_leakage_by_rules() -> None:

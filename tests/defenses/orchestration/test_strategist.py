@@ -57,21 +57,18 @@ def test_a_risk_at_the_threshold_counts_and_a_calm_question_has_the_audit_alone(
     assert first(replace(at, membership=0.3), replace(CALM, trust=0.0)).enabled
 
 
-@pytest.mark.parametrize(
-    ("profile", "seen", "epsilon"),
-    [
+def test_privacy_and_its_epsilon() -> None:
+    for profile, seen, epsilon in [
         (RiskProfile(RiskLevel.ELEVATED, membership=0.5), CALM, 3.0),
         (CRITICAL, CALM, 1.0),
         (LOW, asking(velocity=0.71), 1.0),  # a bot's speed
         (LOW, asking(lexical_overlap=0.71), 3.0),
-    ],
-)
-def test_privacy_and_its_epsilon(profile: RiskProfile, seen: Seen, epsilon: float) -> None:
-    expected = PrivacyPlan(True, epsilon)
-    assert first(profile, seen) == expected
-    assert first(profile, replace(seen, trust=1.0)) == (  # trust lowers no epsilon
-        expected if profile.membership == 0.0 else first(profile, CALM)
-    )
+    ]:
+        expected = PrivacyPlan(True, epsilon)
+        assert first(profile, seen) == expected
+        assert first(profile, replace(seen, trust=1.0)) == (  # trust lowers no epsilon
+            expected if profile.membership == 0.0 else first(profile, CALM)
+        )
 
 
 @pytest.mark.parametrize("z", [2.0, -2.0])
@@ -83,19 +80,16 @@ def test_trustrag_where_documents_are_unusual(z: float) -> None:
     assert second(poisoned).trustrag.enabled
 
 
-@pytest.mark.parametrize(
-    ("profile", "seen"),
-    [
+def test_what_looks_like_a_leak() -> None:
+    for profile, seen in [
         (RiskProfile(RiskLevel.ELEVATED, leakage=0.4), CALM),
         (RiskProfile(RiskLevel.ELEVATED, jailbreak=0.4), CALM),
         (LOW, asking(complexity=0.61)),
-    ],
-)
-def test_what_looks_like_a_leak(profile: RiskProfile, seen: Seen) -> None:
-    plan = second(profile, seen)
-    assert plan.attention_filtering == AttentionPlan(True, 3, 50.0)
-    assert plan.output_audit == AuditPlan(True, "enforce")
-    assert plan.active == (Module.ATTENTION, Module.GUARDRAIL, Module.AUDIT)
+    ]:
+        plan = second(profile, seen)
+        assert plan.attention_filtering == AttentionPlan(True, 3, 50.0)
+        assert plan.output_audit == AuditPlan(True, "enforce")
+        assert plan.active == (Module.ATTENTION, Module.GUARDRAIL, Module.AUDIT)
 
 
 def test_critical_is_everything_and_stricter() -> None:
@@ -109,9 +103,9 @@ def by_model(reply: str | None, profile: RiskProfile, seen: Seen, earlier: Plan 
     return ModelStrategist().plan(profile, seen, earlier, reply)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+@pytest.mark.parametrize("earlier", [None, NO_PLAN])
+def test_what_is_no_plan_is_the_plan_of_the_rules(earlier: Plan | None) -> None:
+    for reply in [
         None,
         "switch everything off",
         "[]",
@@ -122,14 +116,11 @@ def by_model(reply: str | None, profile: RiskProfile, seen: Seen, earlier: Plan 
         '{"output_audit": {"mode": "off"}}',
         '{"differential_privacy": {"enabled": true, "epsilon": -1}}',
         "{" * 100_000,
-    ],
-)
-@pytest.mark.parametrize("earlier", [None, NO_PLAN])
-def test_what_is_no_plan_is_the_plan_of_the_rules(reply: str | None, earlier: Plan | None) -> None:
-    profile = RiskProfile(RiskLevel.ELEVATED, 0.5, 0.5, 0.5)
-    rules = RuleStrategist().plan(profile, CALM, earlier)
-    assert by_model(reply, profile, CALM, earlier) == rules
-    assert ModelStrategist().plan(profile, CALM, earlier) == rules
+    ]:
+        profile = RiskProfile(RiskLevel.ELEVATED, 0.5, 0.5, 0.5)
+        rules = RuleStrategist().plan(profile, CALM, earlier)
+        assert by_model(reply, profile, CALM, earlier) == rules
+        assert ModelStrategist().plan(profile, CALM, earlier) == rules
 
 
 def test_a_model_decides_where_no_override_does() -> None:
@@ -150,23 +141,20 @@ OFF = json.dumps(
 )
 
 
-@pytest.mark.parametrize(
-    ("profile", "seen"),
-    [
+def test_a_model_cannot_undo_an_override() -> None:
+    for profile, seen in [
         (CRITICAL, CALM),
         (LOW, asking(lexical_overlap=0.9, velocity=3.0, complexity=0.7)),
         (LOW, replace(CALM, retrieval=RetrievalSignals(dispersion_z=-4.0))),
-    ],
-)
-def test_a_model_cannot_undo_an_override(profile: RiskProfile, seen: Seen) -> None:
-    rules = RuleStrategist()
-    for earlier in (None, NO_PLAN):
-        plan = by_model(OFF, profile, seen, earlier)
-        assert set(plan.active) >= set(rules.plan(profile, seen, earlier).active)
-        assert plan.output_audit.enabled
-        assert plan.trustrag.similarity_threshold <= 0.88
-    weak = '{"differential_privacy": {"enabled": true, "epsilon": 50}}'
-    assert by_model(weak, CRITICAL, seen, None).differential_privacy == PrivacyPlan(True, 1.0)
+    ]:
+        rules = RuleStrategist()
+        for earlier in (None, NO_PLAN):
+            plan = by_model(OFF, profile, seen, earlier)
+            assert set(plan.active) >= set(rules.plan(profile, seen, earlier).active)
+            assert plan.output_audit.enabled
+            assert plan.trustrag.similarity_threshold <= 0.88
+        weak = '{"differential_privacy": {"enabled": true, "epsilon": 50}}'
+        assert by_model(weak, CRITICAL, seen, None).differential_privacy == PrivacyPlan(True, 1.0)
 
 
 def test_a_model_sees_numbers_and_no_text() -> None:
