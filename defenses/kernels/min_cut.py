@@ -20,7 +20,6 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 RESOLUTION_BITS = 30  # the largest capacity becomes an integer just below 2**30
-SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 INT64_BITS = 62  # all capacities together stay below 2**62, so no flow can overflow
 
 
@@ -45,8 +44,7 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
 
     The solver rounds capacities to multiples of 1/K, K a power of two taken from the largest
     capacity. A cut sums at most n(n+1)/2 of them, each off by 1/(2K) or less; two labellings whose
-    energies differ by less than `error_bound` may therefore be exchanged, ties included. It is
-    not asked where `clear_labels` proves that only one labelling is left for it to return.
+    energies differ by less than `error_bound` may therefore be exchanged, ties included.
 
     `source` and `sink` are (n,), `pair` is (n, n) and symmetric, its diagonal is ignored; all are
     finite and >= 0, and n = 0 is allowed. Raises ValueError on anything else, ArithmeticError if
@@ -74,45 +72,12 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
     if largest == 0.0:
         return MinCut(np.zeros(n, dtype=np.bool_), 0.0, 0.0)
     bits = scaling_bits(largest, n)
-    bound = error_bound(n, bits)
-    if bound >= SMALLEST_NORMAL:
-        clear = clear_labels(source, sink, pair, bound)
-        if clear is not None:
-            return MinCut(clear, energy(clear, source, sink, pair), bound)
     kept, flow = _solved(capacities, n, bits)
     value = energy(kept, source, sink, pair)
     gap = abs(flow - math.ldexp(value, bits))
     if gap > n * (n + 1) / 4:
         raise ArithmeticError(f"flow and cut energy differ by {gap} integer units at n = {n}")
-    return MinCut(kept, value, bound)
-
-
-def clear_labels(
-    source: FloatArray, sink: FloatArray, pair: FloatArray, lead: float
-) -> BoolArray | None:
-    """(n,) labels whose energy is proved to be lower than any other's by more than `lead`.
-
-    None if the one guess cannot be proved; that says nothing about the guess. It follows the
-    evidence S - F of each node and the sides that its neighbours' evidence is on. The proof is a
-    flow: every pair between the two sides is filled; within a side, i gives M_ij (p_i - p_j) to j
-    with every |p_i| <= 1/2, so that no pair carries more than its capacity. Changing the side of
-    any nodes raises the energy at least by what these have left for their own side, summed.
-
-    n >= 1; `pair` has a zero diagonal. `lead` is a normal float above the rounding errors, which
-    are about n times the largest capacity times 1e-16.
-    """
-    ones, half, minus_half = _constants(len(source))
-    evidence = source - sink
-    evidence += evidence  # all sums below are doubled
-    side = np.copysign(ones, evidence + pair.dot(np.copysign(ones, evidence)))
-    inclination = side * pair.dot(side)  # bonds within a node's side less those to the other
-    bonds = pair.dot(ones)
-    within = bonds + inclination
-    own = side * evidence + inclination - bonds
-    potential = np.minimum(np.maximum(own / np.maximum(within, lead), minus_half), half)
-    received = pair.dot(potential) + side * pair.dot(side * potential)
-    left = own + received - within * potential
-    return side > minus_half if left[left.argmin()] > 2.0 * lead else None
+    return MinCut(kept, value, error_bound(n, bits))
 
 
 def _solved(capacities: FloatArray, n: int, bits: int) -> tuple[BoolArray, int]:
@@ -170,15 +135,6 @@ def _arcs(n: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.intp
     for array in (tails, heads, places):
         array.flags.writeable = False
     return tails, heads, places
-
-
-@lru_cache(maxsize=128)
-def _constants(n: int) -> tuple[FloatArray, ...]:
-    """(n,) arrays of 1, 1/2 and -1/2: cheaper to compute with than numbers are."""
-    arrays = tuple(np.full(n, value) for value in (1.0, 0.5, -0.5))
-    for array in arrays:
-        array.flags.writeable = False
-    return arrays
 
 
 def _check(source: FloatArray, sink: FloatArray, pair: FloatArray) -> None:

@@ -14,11 +14,6 @@ from radarstream.schemas.errors import ConfigurationError
 if TYPE_CHECKING:
     from radarstream.lab.study.harness import Study
 
-# The code behind what is retrieved, beside what the signals of a pipeline do.
-STAGING: Final = tuple(
-    f"radarstream.lab.attacks.{name}"
-    for name in ("corpus", "corpus_kind", "protocol", "questions", "texts", "variations")
-) + ("radarstream.lab.study.scoring",)
 NO_QUESTION: Final = (
     "nothing to ask: every question asks for a long answer, which is not scored, or is in the "
     "other half or split"

@@ -16,7 +16,6 @@ from radarstream.schemas.snapshot import Document, Labels, Query
 
 EventKey = tuple[str, str]  # scenario, query id
 REFERENCE = "rag_origin"  # the attributor that comes first
-EVENTS = "events"  # the author of events, beside the names of attributors
 
 
 class CaseState(StrEnum):
@@ -78,11 +77,6 @@ class EventRow:
     def key(self) -> EventKey:
         """What tells an event from all others."""
         return self.condition, self.query_id
-
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return EVENTS
 
     @property
     def error(self) -> str | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from radarstream.defenses.protocol import Attributor
 from radarstream.defenses.registry import ATTRIBUTORS, build_attributor
 from radarstream.lab.attacks.corpus import Corpus
-from radarstream.lab.attacks.corpus_kind import NO_CORPUS, STAGING, CorpusKind
+from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
 from radarstream.lab.attribution.events import (
     ScopeRule,
     findings,
@@ -21,7 +20,6 @@ from radarstream.lab.attribution.events import (
     with_removal,
 )
 from radarstream.lab.attribution.records import (
-    EVENTS,
     FILES,
     REFERENCE,
     AttributionRow,
@@ -31,8 +29,8 @@ from radarstream.lab.attribution.records import (
 )
 from radarstream.lab.attribution.scenarios import Scenario, Staged, staged
 from radarstream.lab.methods.thresholds import Thresholded
-from radarstream.lab.study.kind import AT_ONCE, Keys, Request, Roots, Rows, batched
-from radarstream.lab.study.record import SHARED, StudyRecord
+from radarstream.lab.study.kind import AT_ONCE, Keys, Request, Rows, batched
+from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import ERROR_CHARACTERS
 from radarstream.lab.study.specs import ALL, Spec, parse_specs, servable
 from radarstream.pipelines.signals.fulfilment import check_needs, drive
@@ -46,8 +44,6 @@ if TYPE_CHECKING:
 
 TEXTS = 1_000  # benign ones, from which thresholds are taken (RAGOrigin, section 6.1.3)
 NARROWS = "rag_origin"  # the method that chooses its scope by itself
-HERE = "radarstream.lab.attribution"
-JUDGING = (*SHARED, f"{HERE}.events", "radarstream.pipelines.signals.fulfilment")
 
 
 def attributor_of(spec: Spec) -> Attributor:
@@ -129,16 +125,6 @@ class Attributions(CorpusKind):
         record, tokens = super().describe(), self.models.tokens
         more = {"tokens": tokens.model_id} if tokens else {}
         return replace(record, models=record.models | more)
-
-    def roots(self, record: StudyRecord) -> Roots:
-        """One author for the events, and one per attributor."""
-
-        def judging(spec: Spec) -> tuple[str, ...]:
-            return (type(attributor_of(spec)).__module__, *JUDGING)
-
-        own = (f"{HERE}.events", f"{HERE}.scenarios")
-        events: Roots = {EVENTS: lambda: (*own, *STAGING, *SHARED)}
-        return {**events, **{spec.name: partial(judging, spec) for spec in record.methods}}
 
     def begin(self, study: "Study") -> None:
         """Take up the rows."""

@@ -16,11 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_type_hints
 
-from radarstream.defenses.protocol import Defense, RetrievalDefense
+from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.lab.methods.temporal import adapt
 from radarstream.lab.study.datasets import Dataset
-from radarstream.lab.study.record import SHARED
 from radarstream.lab.study.specs import ALL, Spec, expanded, heading
 from radarstream.pipelines.build import defense_options
 from radarstream.pipelines.settings import DefenseSettings
@@ -135,15 +134,6 @@ def spread_over_time(contenders: Iterable[Spec], ways: Sequence[str]) -> list[Sp
         else:
             spread |= dict.fromkeys(over_time(contender, way) for way in ways)
     return list(spread)
-
-
-def modules_of(contender: Spec, reranker: RetrievalDefense | None = None) -> list[str]:
-    """The code between models and verdict: the modules of the contender's defence, of the reranker,
-    of time, of signals and of requests. Raises ConfigurationError for a contender that cannot be
-    built.
-    """
-    methods = [built(contender), *([] if reranker is None else [reranker])]
-    return [*(type(method).__module__ for method in methods), *SHARED]
 
 
 def contenders_of(

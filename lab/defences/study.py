@@ -6,21 +6,21 @@ its start, its model calls found in the response cache.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from radarstream.defenses.protocol import Signal, needs_at
 from radarstream.lab.attacks.conditions import Attacked, attacked
 from radarstream.lab.attacks.protocol import BENIGN, Condition, Surface
-from radarstream.lab.defences.contenders import adapted, built, modules_of, notes_on_production
+from radarstream.lab.defences.contenders import adapted, built, notes_on_production
 from radarstream.lab.defences.label_reader import LabelReader
 from radarstream.lab.defences.records import FILES, EvidenceRow, Row, counted
 from radarstream.lab.defences.trials import Gathered, Trial, check_evidence, gather
 from radarstream.lab.study.datasets import History, changes_of
 from radarstream.lab.study.halves import in_half
 from radarstream.lab.study.judging import JudgedAnswer
-from radarstream.lab.study.kind import Keys, Kind, Request, Roots, Rows
+from radarstream.lab.study.kind import Keys, Kind, Request, Rows
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.specs import Spec, servable
 from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
@@ -94,10 +94,6 @@ class Defences(Kind):
     def describe(self) -> StudyRecord:
         """The record of this run alone, with how often the truth changes in the data."""
         return replace(super().describe(), data=changes_of(self.request.dataset))
-
-    def roots(self, record: StudyRecord) -> Roots:
-        """One author per contender."""
-        return {one.name: partial(modules_of, one, self.reranker) for one in record.methods}
 
     @cached_property
     def histories(self) -> tuple[History, ...]:

@@ -52,11 +52,6 @@ class PoolRow:
         return self.condition, self.query_id
 
     @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return pools_of(self.condition)
-
-    @property
     def planted(self) -> frozenset[int]:
         """The ranks of the planted texts."""
         return frozenset(rank for rank, one in enumerate(self.candidates, 1) if one.planted)
@@ -89,11 +84,6 @@ class GuardedRow(StudyRow):
 def both(before: str, behind: str) -> str:
     """A defence behind a reranker, as a contender."""
     return f"{before} behind {behind}"
-
-
-def pools_of(condition: str) -> str:
-    """The author of the pools of a condition, beside the names of rerankers."""
-    return f"pools of {condition}"
 
 
 FILES: Mapping[type[Any], str] = {

@@ -3,20 +3,18 @@ and every defence answers from what each reranker keeps.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from radarstream.connectors.models.response_cache import ResponseCache
 from radarstream.defenses.protocol import RetrievalDefense
-from radarstream.defenses.registry import build_defense
-from radarstream.lab.attacks.corpus_kind import NO_CORPUS, STAGING, CorpusKind
+from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
 from radarstream.lab.attacks.protocol import BENIGN, Attack
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.whitebox.crafting import Checkpoint
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.retrieval.pools import Stage, crafted, snapshot_of, white_box_of
-from radarstream.lab.retrieval.records import FILES, PoolRow, RerankingRow, pools_of
+from radarstream.lab.retrieval.records import FILES, PoolRow, RerankingRow
 from radarstream.lab.retrieval.rerankers import (
     REFERENCE,
     Reranker,
@@ -30,8 +28,7 @@ from radarstream.lab.retrieval.rerankers import (
 )
 from radarstream.lab.study.costs import Ledger
 from radarstream.lab.study.halves import Split
-from radarstream.lab.study.kind import AT_ONCE, Keys, Request, Roots, Rows, batched
-from radarstream.lab.study.record import SHARED, StudyRecord
+from radarstream.lab.study.kind import AT_ONCE, Keys, Request, Rows, batched
 from radarstream.lab.study.rows import PassageRow
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.signals.ports import Models
@@ -42,15 +39,6 @@ if TYPE_CHECKING:
     from radarstream.lab.study.harness import Study
 
 NO_PAIRS = "no document answers a question of the tuning split"
-CRAFTING = tuple(
-    f"radarstream.lab.attacks.whitebox.{name}"
-    for name in ("crafting", "encoder", "flipping", "objectives")
-)
-APPLYING = (
-    *SHARED,
-    "radarstream.lab.retrieval.rerankers",
-    "radarstream.pipelines.signals.fulfilment",
-)
 
 
 class Retrieval(CorpusKind):
@@ -95,11 +83,6 @@ class Retrieval(CorpusKind):
         self.tools, self.texts = tools, texts
         self.ledgers: dict[frozenset[str], Ledger] = {}
         self.built: dict[str, Reranker] = {}
-
-    def roots(self, record: StudyRecord) -> Roots:
-        """One author per condition, one per reranker, one per defence behind it."""
-        pools = {pools_of(name): partial(staging_modules, name) for name in record.conditions}
-        return pools | {spec.name: partial(method_modules, spec) for spec in record.methods}
 
     def begin(self, study: "Study") -> None:
         """Take up the rows."""
@@ -204,18 +187,3 @@ class Retrieval(CorpusKind):
         """A pool as search results, or those at some ranks of it."""
         pool = self.pools[condition, query_id]
         return snapshot_of(pool, self.passages, self.snapshots[query_id], ranks)
-
-
-def staging_modules(condition: str) -> list[str]:
-    """The code behind the pools of a condition."""
-    box = white_box_of(condition)
-    crafting = () if box is None else (*CRAFTING, type(box).__module__)
-    return ["radarstream.lab.retrieval.pools", *STAGING, *SHARED, *crafting]
-
-
-def method_modules(spec: Spec) -> list[str]:
-    """The code behind the rows of a reranker, or of a defence that answers behind it."""
-    if not spec.how:
-        return [type(reranker_of(spec)).__module__, *APPLYING]
-    own = type(build_defense(spec.method)).__module__
-    return [own, *method_modules(Spec.of(spec.how))]

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from radarstream.lab.attacks.service.protocol import Ask, MaskedDocument
-from radarstream.lab.study.rows import Material, PassageRow, StudyRow
+from radarstream.lab.study.rows import PassageRow, StudyRow
 from radarstream.schemas.orchestration import HookRecord
-
-PROBING = "hidden words"  # the author of probes
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeRow(Material):
+class ProbeRow:
     """A document that membership probes ask about."""
 
-    author: ClassVar[str] = PROBING
+    error: ClassVar[None] = None
 
     document: MaskedDocument
 
@@ -45,11 +43,6 @@ class StreamRow:
         """What tells a stream from all others."""
         return self.stream
 
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return stream_author(self.stream)
-
 
 @dataclass(frozen=True, slots=True)
 class AskRow:
@@ -65,11 +58,6 @@ class AskRow:
     def key(self) -> tuple[str, str]:
         """What tells a question from all others."""
         return self.stream, self.ask.id
-
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return stream_author(self.stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +102,6 @@ class ReplyRow(StudyRow):
     def asked(self) -> tuple[str, str]:
         """The key of the question."""
         return self.condition, self.ask_id
-
-
-def stream_author(stream: str) -> str:
-    """The author of the questions of a stream, beside the names of policies."""
-    return f"questions of {stream}"
 
 
 FILES: Mapping[type[Any], str] = {

@@ -2,15 +2,12 @@
 knows nobody yet. First the attacker hides words of documents.
 """
 
-import pkgutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import Engine
 
-from radarstream.defenses.registry import RERANKERS, build_defense
-from radarstream.lab.attacks.corpus_kind import NO_CORPUS, STAGING, CorpusKind
+from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
 from radarstream.lab.attacks.service.masking import Proxy
 from radarstream.lab.attacks.service.protocol import Stream, World
 from radarstream.lab.attacks.service.registry import service_attack
@@ -23,23 +20,19 @@ from radarstream.lab.service.playing import (
     with_planted,
     without,
 )
-from radarstream.lab.service.policies import REFERENCE, Policy, policy_of
+from radarstream.lab.service.policies import REFERENCE, Policy
 from radarstream.lab.service.records import (
     FILES,
-    PROBING,
     AskRow,
     ProbeRow,
     ReplyRow,
     StreamRow,
-    stream_author,
 )
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.judging import JudgedAnswer
-from radarstream.lab.study.kind import Keys, Request, Roots, Rows
-from radarstream.lab.study.record import SHARED, StudyRecord
+from radarstream.lab.study.kind import Keys, Request, Rows
 from radarstream.lab.study.rows import EVIDENCE_WORK, PassageRow
 from radarstream.lab.study.specs import Spec
-from radarstream.pipelines import asking
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 
@@ -50,9 +43,6 @@ NO_PROXY = (
     "no model tells the ranks of tokens, by which an attacker chooses words: services do not. "
     "Name a `--proxy` of kind `llama_cpp`, or leave out mba, jailbreak and farming"
 )
-HERE = "radarstream.lab.service.playing"
-ATTACKS = "radarstream.lab.attacks.service"
-ALL_STAGING = (*STAGING, f"{ATTACKS}.protocol", HERE)
 
 
 class Services(CorpusKind):
@@ -103,27 +93,6 @@ class Services(CorpusKind):
             "proxy of the attacker": "" if proxy is None else proxy.model_id,
             "defence": defense.name,
             "lying sites that an answer withstands": defense.withstand,
-        }
-
-    def roots(self, record: StudyRecord) -> Roots:
-        """One author for probes, one per stream, one per policy."""
-        asked = (f"{asking.__name__}.{one.name}" for one in pkgutil.iter_modules(asking.__path__))
-        own = type(build_defense(self.request.settings.defense.name)).__module__
-        methods = (method.__module__ for method in RERANKERS.values())
-        answering = (own, *asked, *methods, *SHARED, HERE)
-
-        def staging(stream: str) -> Iterable[str]:
-            return (type(service_attack(stream)).__module__, *ALL_STAGING)
-
-        def playing(policy: str) -> Iterable[str]:
-            if policy_of(policy).name != policy:
-                raise ConfigurationError(f"{policy} does not mean what it meant")
-            return answering
-
-        return {
-            PROBING: lambda: (f"{ATTACKS}.masking", *ALL_STAGING),
-            **{stream_author(stream): partial(staging, stream) for stream in record.conditions},
-            **{name: partial(playing, name) for name in record.names},
         }
 
     def begin(self, study: "Study") -> None:

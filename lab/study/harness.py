@@ -20,12 +20,11 @@ from radarstream.lab.study.record import (
     JUDGED_BY,
     RECORD,
     WAYS_OUT,
-    check_code,
-    digests,
+    StudyRecord,
     read_record,
     write_record,
 )
-from radarstream.lab.study.rows import EVIDENCE_WORK, RowStore, StudyRow, encode_line
+from radarstream.lab.study.rows import EVIDENCE_WORK, Material, RowStore, StudyRow, encode_line
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
@@ -113,15 +112,14 @@ class Study:
     def __post_init__(self) -> None:
         kind, self.progress = self.kind, Progress()
         now = kind.describe()
-        code = {name: digest for name, digest in digests(kind.roots(now)).items() if digest}
-        self.record = now = replace(now, code=code)
+        self.record = now
         earlier = read_record(self.out, kind.name)
         self.store = RowStore(self.out, kind.files)
         answers = [self.store.of(one) for one in kind.files if issubclass(one, StudyRow)]
         self.rows: ChainMap[Any, StudyRow] = ChainMap(*answers)
         if earlier is not None:
             self.record = now.continuing(earlier)
-            check_code(earlier, self.authors(), digests(kind.roots(earlier)))
+            self.check_code(earlier)
         elif any(self.store.rows.values()):
             raise ConfigurationError(f"{self.out} holds rows without their {RECORD}. {WAYS_OUT}")
         self.models = noting_use(kind.models, self.note_use)
@@ -132,10 +130,15 @@ class Study:
             for method in kind.methods:
                 self.count(method, condition)
 
-    def authors(self) -> list[str]:
-        """Everyone with a row that did not fail, whose code is on record, in the order of rows."""
+    def check_code(self, earlier: StudyRecord) -> None:
+        """Raise ConfigurationError if other code computed rows. What it gathered may stay."""
         rows = (row for one in self.kind.files for row in self.store.of(one).values())
-        return list(dict.fromkeys(row.author for row in rows if row.error is None))
+        sound = any(row.error is None and not isinstance(row, Material) for row in rows)
+        if sound and earlier.code != self.record.code:
+            raise ConfigurationError(
+                f"the rows in {self.out} were computed by other code. To compute them again say "
+                "--no-resume, which keeps the answers of the models; or choose another --out"
+            )
 
     @property
     def held(self) -> int:
@@ -254,8 +257,8 @@ class Study:
         though some were tried.
         """
         rows = [row for row in self.rows.values() if row.query_id in self.record.asked]
-        tried = {row.author for row in rows}
-        sound = {row.author for row in rows if row.error is None}
+        tried = {row.contender for row in rows}
+        sound = {row.contender for row in rows if row.error is None}
         return [spec.name for spec in self.kind.methods if spec.name in tried - sound]
 
     @property

@@ -6,7 +6,7 @@ rows a method owes, and how it answers.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from radarstream.lab.study.datasets import Dataset
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.judging import JudgedAnswer
-from radarstream.lab.study.record import Run, StudyRecord
+from radarstream.lab.study.record import COMPUTING, Run, StudyRecord
 from radarstream.lab.study.rows import Stored
 from radarstream.lab.study.specs import Spec
-from radarstream.pipelines.job.replaying.record import code_revision
+from radarstream.pipelines.job.replaying.record import code_digest, code_revision
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ItemT = TypeVar("ItemT")
 Keys = Mapping[Any, Sequence[Hashable]]  # the keys of the rows that are owed, by item
 Rows = Sequence[Stored]
-Roots = Mapping[str, Callable[[], Iterable[str]]]
 
 AT_ONCE = 4  # items in lockstep, and lost when a run is stopped
 PACKAGES = ("radarstream", "numpy", "ortools", "pydantic", "sentence-transformers", "torch",
@@ -90,6 +89,7 @@ class Kind(ABC):
             half=request.half,
             models=self.models.ids,
             runs=(run,),
+            code=code_digest(COMPUTING),
             facts=self.facts,
             conditions=self.conditions,
             methods=self.methods,
@@ -97,12 +97,6 @@ class Kind(ABC):
             asked=self.asked,
             notes=tuple(filter(None, [request.dataset.complaint, *self.notes])),
         )
-
-    @abstractmethod
-    def roots(self, record: StudyRecord) -> Roots:
-        """By author of the rows of `record`: what names the modules that these depend on. It raises
-        ConfigurationError for an author that can no longer be built.
-        """
 
     def begin(self, study: "Study") -> None:
         """Called once, after rows were read and before work is counted."""

@@ -1,7 +1,7 @@
 """What a directory of results is results of: two runs that share one must agree on all of it."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -12,14 +12,14 @@ from radarstream.connectors.files.directories import write_json
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.rows import ADVICE, summary
 from radarstream.lab.study.specs import Spec
-from radarstream.pipelines.job.replaying import answering_code
-from radarstream.pipelines.job.replaying.record import differing, reworded
+from radarstream.pipelines.job.replaying.record import ANSWERING, differing, reworded
 from radarstream.schemas.errors import ConfigurationError
 
 RECORD = "study.json"
 JUDGED_BY: Final = "judged by "  # start of a note that names the judge
-# The code behind every row, besides its author's.
-SHARED = (*answering_code.SHARED, "radarstream.lab.methods.temporal")
+# Folders of the code behind rows.
+COMPUTING = (*ANSWERING, "pipelines/asking", "lab/attacks", "lab/attribution", "lab/defences",
+             "lab/retrieval", "lab/service")  # fmt: skip
 WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
 
 
@@ -40,7 +40,7 @@ class StudyRecord:
     `kind` is that of the study, `facts` are, by their words, what else all of its runs must share.
     Later runs may add to `conditions` and `methods`. Differences are to the method `reference`.
     `command`, `revision`, `versions` and `settings` are the last run's, `runs` all that differ.
-    `code` has one digest per author of rows, of the code that the rows depend on; `prompts` one per
+    `code` is a digest of the code that rows depend on; `prompts` one per
     task that was asked; `thresholds` are those that methods were given, `data` says more about the
     data, by its words. `asked` are the ids of the questions asked last, `half` is where they were
     taken from: rows of others may lie beside theirs. `left` is how much work a run that was cut
@@ -62,7 +62,7 @@ class StudyRecord:
     conditions: tuple[str, ...] = ()
     methods: tuple[Spec, ...] = ()
     reference: str = ""
-    code: dict[str, str] = field(default_factory=dict)
+    code: str = ""
     prompts: dict[str, str] = field(default_factory=dict)
     thresholds: dict[str, float] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
@@ -115,42 +115,8 @@ class StudyRecord:
             thresholds=earlier.thresholds,
             notes=tuple(dict.fromkeys((*notes, *self.notes))),
             seconds=earlier.seconds,
-            code=earlier.code | self.code,
             runs=(*earlier.runs, *(run for run in self.runs if run not in earlier.runs)),
         )
-
-
-def check_code(
-    earlier: StudyRecord, authors: Collection[str], code: Mapping[str, str | None]
-) -> None:
-    """Raise ConfigurationError, naming them, when `authors` of sound rows had other code then.
-
-    All authors there count, as all are shown.
-    """
-    changed = [
-        name
-        for name in dict.fromkeys(authors)
-        if name in code and (code[name] is None or code[name] != earlier.code.get(name))
-    ]
-    if changed:
-        raise ConfigurationError(
-            f"the answers there of {', '.join(changed)} were computed by other code. To compute "
-            "them again say --no-resume, which keeps the answers of the models and is quick; or "
-            "choose another --out"
-        )
-
-
-def digests(roots: Mapping[str, Callable[[], Iterable[str]]]) -> dict[str, str | None]:
-    """A digest per author of the modules that their rows depend on, which are computed by `roots`;
-    None where that raises ConfigurationError, because the author can no longer be built.
-    """
-    found: dict[str, str | None] = {}
-    for author, modules in roots.items():
-        try:
-            found[author] = answering_code.digest_of(modules())
-        except ConfigurationError:
-            found[author] = None
-    return found
 
 
 def redefined(earlier: Iterable[Spec], now: Iterable[Spec]) -> Iterator[str]:

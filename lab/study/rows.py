@@ -23,7 +23,7 @@ from radarstream.schemas.snapshot import Document
 
 ERROR_CHARACTERS: Final = 300
 BENIGN: Final = "benign"  # the condition without an attack
-EVIDENCE_WORK: Final = "evidence"  # the author of material; every other one is a contender
+EVIDENCE_WORK: Final = "evidence"  # the kind of work that gathers material
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,6 @@ class Stored(Protocol):
         """What tells a line from the others of its file; of two with one key the later counts."""
 
     @property
-    def author(self) -> str:
-        """Whose code computed the line: a name in `StudyRecord.code`, or any other."""
-
-    @property
     def error(self) -> str | None:
         """Why there is no result; such a line is computed again in the next run."""
 
@@ -107,25 +103,17 @@ class StudyRow:
         """What tells a row from all others."""
         return self.contender, self.condition, self.query_id, self.step
 
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return self.contender
-
 
 class Material:
     """What rows rest on. It has no error: what fails when it is gathered ends the run."""
 
     __slots__ = ()
-    author: ClassVar[str] = EVIDENCE_WORK
     error: ClassVar[None] = None
 
 
 @dataclass(frozen=True, slots=True)
 class PassageRow(Material):
     """The text of a candidate or of a document that was found, which rows name by its id."""
-
-    author: ClassVar[str] = ""  # what it is found for has authors
 
     id: str
     document: Document

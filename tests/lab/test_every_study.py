@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from radarstream.defenses.registry import ATTRIBUTORS, RERANKERS
+from radarstream.lab.study import kind as studied
 from radarstream.lab.study.halves import Half, Split
 from radarstream.lab.study.harness import Study
 from radarstream.lab.study.rows import RowFile
-from radarstream.pipelines.job.replaying import answering_code
 from radarstream.schemas.errors import ConfigurationError
 from tests.lab import attribution_studies, defence_studies, retrieval_studies, service_studies
 from tests.lab.attribution_studies import EVERYBODY, NOBODY, towns
@@ -150,6 +150,6 @@ def test_another_study_or_other_code_is_refused(
         with pytest.raises(ConfigurationError, match=words):
             bench.study(*asked, **other)
     bench.study(*asked)
-    monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
+    monkeypatch.setattr(studied, "code_digest", lambda parts: "changed")
     with pytest.raises(ConfigurationError, match="computed by other code"):
         bench.study(*asked)

@@ -107,7 +107,6 @@ class TestStudy:
         tables = {table.key for table in tables_of(results(study))}
         assert {"poison", "clean", "order", "before_vanilla", "before_radar", "cost"} <= tables
         assert set(study.record.models) >= {"gradients", "masked", "attention"}
-        assert {"pools of injection", "grada", "vanilla behind prog_rank"} < set(study.record.code)
 
     def test_rows_are_keyed_and_kept_documents_are_answered_from_in_their_new_order(self, bench):
         study = bench.run("poisonedrag", "prog_rank,drop", defences=("vanilla",))

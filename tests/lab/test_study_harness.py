@@ -14,8 +14,7 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.lab.study.datasets import Dataset
 from radarstream.lab.study.harness import Progress, Study, start_over
-from radarstream.lab.study.kind import Keys, Kind, Request, Roots, Rows
-from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.kind import Keys, Kind, Request, Rows
 from radarstream.lab.study.rows import EVIDENCE_WORK, StudyRow
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import load_settings
@@ -42,19 +41,15 @@ class Squares(Kind):
         numbers: tuple[int, ...],
         stop: int | None = None,
         failing: frozenset[int] = frozenset(),
-        module: str = "radarstream.lab.study.rows",
         seed: int = 0,
     ) -> None:
-        self.stop, self.failing, self.module = stop, failing, module
+        self.stop, self.failing = stop, failing
         settings = load_settings(profile="scripted")
         self.request = Request(dataset=Dataset("n", (), "0"), settings=settings, seed=seed)
         self.k, self.models, self.facts, self.reference = 1, MODELS, {}, "squaring"
         self.conditions, self.methods = ("all",), (Spec("squaring", "squaring"),)
         self.asked = tuple(f"q{number}" for number in numbers)
         self.computed: list[int] = []
-
-    def roots(self, _: StudyRecord) -> Roots:
-        return {"squaring": lambda: [self.module]}
 
     def missing(self, condition: str) -> Sequence[Any]:
         return []
@@ -108,12 +103,8 @@ def test_an_interrupted_study_keeps_its_rows_and_goes_on(tmp_path: Path) -> None
 
 
 def test_what_failed_is_done_again_and_the_last_row_counts(tmp_path: Path) -> None:
-    Study(
-        Squares((1, 2), failing=frozenset({2}), module="radarstream.lab.study.specs"), tmp_path
-    ).run()
-    with pytest.raises(ConfigurationError, match="answers there of squaring .* other code"):
-        Study(Squares((1, 2)), tmp_path)
-    mended = Study(Squares((1, 2), module="radarstream.lab.study.specs"), tmp_path)
+    Study(Squares((1, 2), failing=frozenset({2})), tmp_path).run()
+    mended = Study(Squares((1, 2)), tmp_path)
     mended.run()
     assert values(mended) == {1: 1, 2: 4}
     assert len((tmp_path / "squares.jsonl").read_bytes().splitlines()) == 3

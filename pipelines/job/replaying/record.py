@@ -5,16 +5,22 @@ code, packages and prompts it ran on.
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from radarstream.pipelines.job.replaying.answering_code import SHARED, digest_of
 from radarstream.pipelines.job.replaying.source import Planting
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError
+
+# Folders of the code behind answers.
+ANSWERING = ("defenses", "lab/kernels", "lab/methods", "pipelines/round", "pipelines/signals",
+             "schemas")  # fmt: skip
 
 
 def code_revision() -> str:
@@ -26,6 +32,19 @@ def code_revision() -> str:
     except (OSError, subprocess.SubprocessError):
         return f"v{version('radarstream')}"
     return found.stdout.strip()
+
+
+@cache
+def code_digest(parts: tuple[str, ...] = ANSWERING) -> str:
+    """A digest of the sources in folders of the package, as they were when it was first asked for.
+
+    Of a folder that is not installed nothing is read.
+    """
+    digest, package = sha256(), Path(str(files("radarstream")))
+    for file in sorted(file for part in parts for file in (package / part).rglob("*.py")):
+        digest.update(f"{file.relative_to(package)}\0".encode())
+        digest.update(sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:12]
 
 
 def reworded(earlier: Mapping[str, str]) -> list[str]:
@@ -90,25 +109,20 @@ class RunRecord:
 
 def begun(settings: Settings, guard: DefensePipeline[Any]) -> RunRecord:
     """The record of a replay that starts now."""
-    models = guard.models.ids
-    methods = [guard.defense, *([] if guard.reranker is None else [guard.reranker])]
     return RunRecord(
         settings=settings.model_dump(mode="json"),
         revision=code_revision(),
-        models=models,
+        models=guard.models.ids,
         prompts=prompt_digests(),
-        code=digest_of((*(type(method).__module__ for method in methods), *SHARED)),
+        code=code_digest(),
         finished=False,
     )
 
 
 def check_resumable(earlier: RunRecord, now: RunRecord) -> None:
     """Raise ConfigurationError, saying what differs, unless both give the same answers."""
-    there, here = identity(earlier), identity(now)
-    found = [*differing(there, here), *reworded(earlier.prompts)]
-    methods = ("defense.name", "retrieval.name")  # each has code of its own
-    same_methods = all(there.get(name) == here.get(name) for name in methods)
-    if same_methods and earlier.code not in ("", now.code):
+    found = [*differing(identity(earlier), identity(now)), *reworded(earlier.prompts)]
+    if earlier.code not in ("", now.code):
         found.append("the code that computes answers has changed")
     if found:
         raise ConfigurationError(
