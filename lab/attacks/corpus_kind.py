@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from radarstream.lab.attacks.corpus import RememberingEmbedder
 from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.texts import WORDINGS_DIGEST
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.kind import Kind, Request, Rows
 from radarstream.pipelines.signals.ports import Models
@@ -42,6 +43,7 @@ class CorpusKind(Kind):
         self.asked = tuple(self.snapshots)
         self.facts = {
             "texts of the corpus": len(self.questions.corpus.entries),
+            "wordings of attacks": WORDINGS_DIGEST,
             "half of the questions": str(request.half),
             "questions": len(self.asked),
             "split of the questions": str(split),

@@ -1,69 +1,40 @@
 """The attacks by the names that schedules and reports use."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from radarstream.lab.attacks import texts
-from radarstream.lab.attacks.protocol import Aim, Attack, Surface, wanted
+from radarstream.lab.attacks.protocol import Attack, Surface, wanted
 from radarstream.lab.attacks.variations import VARIATIONS
 from radarstream.lab.attacks.whitebox.registry import WHITE_BOX
 from radarstream.schemas.errors import ConfigurationError
 
-
-def _repeating(
-    name: str,
-    sentence: Callable[[Aim], str],
-    joint: str = " ",
-    times: int = texts.REPETITIONS,
-    **more: Any,
-) -> Attack:
-    return Attack(name, partial(texts.repeated, sentence, times, joint), **more)
+ATTACKS: dict[str, Attack] = {}
 
 
-def _jamming(name: str, refusal: str) -> Attack:
-    return Attack(
-        name,
-        partial(texts.in_turn, texts.refusals(refusal)),
-        Surface.CORPUS,
-        target=partial(texts.refusal_target, refusal),
-    )
+def _attack(name: str, row: Mapping[str, Any]) -> Attack:
+    """The attack of a table of `texts.toml`."""
+    several, on_corpus = row.get("several", 5), Surface.CORPUS
+    if methods := row.get("methods"):
+        taking = partial(texts.taking_turns, [ATTACKS[method].texts for method in methods])
+        return Attack(name, taking, on_corpus, several=several)
+    if refusal := row.get("refusal"):
+        orders = [f"{{question}} {wording}" for wording in texts.refusals(refusal)]
+        target = partial(texts.refusal_target, refusal)
+        return Attack(name, partial(texts.written, orders), on_corpus, target=target)
+    if turns := row.get("turns"):
+        return Attack(name, partial(texts.written, turns), on_corpus, several=several)
+    how = {option: row[option] for option in ("times", "joint") if option in row}
+    attack = Attack(name, partial(texts.written, [row["text"]], **how))
+    if "{stale}" in row["text"]:
+        return replace(attack, target=texts.stale_target, ready=texts.has_former_answer)
+    return attack
 
 
-_LONG = texts.LONG_FORM_REPETITIONS
-_injection = partial(texts.in_turn, texts.ORDERS)
-_hijack = partial(texts.in_turn, texts.HIJACKS)
-_three_methods = partial(texts.taking_turns, (texts.poisoned_rag, _injection, _hijack))
-
-ATTACKS: dict[str, Attack] = {
-    attack.name: attack
-    for attack in (
-        _repeating("pia", texts.injection),
-        _repeating("poison", texts.falsehood, "\n"),
-        _repeating("claim", texts.claim, times=1),
-        _repeating("pia-long", texts.injection_between_prompts, "\n", _LONG),
-        _repeating("poison-long", texts.falsehood, "\n", _LONG),
-        _repeating("a-or-b", texts.either_answer),
-        _repeating("conditional", texts.conditional_answer),
-        _repeating(
-            "stale",
-            texts.stale_claim,
-            "\n",
-            target=texts.stale_target,
-            ready=texts.has_former_answer,
-        ),
-        Attack("poisonedrag", texts.poisoned_rag, Surface.CORPUS),
-        Attack("injection", _injection, Surface.CORPUS),
-        Attack("hijack", _hijack, Surface.CORPUS),
-        _jamming("jamming", texts.FALSE_INFORMATION),
-        _jamming("jamming-harm", texts.HARMFUL_CONTENT),
-        _jamming("jamming-information", texts.NOT_ENOUGH_INFORMATION),
-        Attack("multihop", texts.multihop, Surface.CORPUS, several=4),
-        _repeating("scorer-aware", texts.against_the_scorer, times=1, surface=Surface.CORPUS),
-        Attack("several", _three_methods, Surface.CORPUS, several=15),
-    )
-}
+for _name, _row in texts.WORDINGS["attack"].items():
+    ATTACKS[_name] = _attack(_name, _row)
 
 
 def attack_named(name: str) -> Attack:

@@ -11,18 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from radarstream.lab.attacks.protocol import Aim, Attack, Texts, UnattackableError
-from radarstream.lab.attacks.texts import taking_turns
-
-_PARAPHRASES = (
-    (r"who is the (.+)", r"what is the name of the \1"),
-    (r"who (.+)", r"which person or group \1"),
-    (r"what percentage of (.+)", r"how large a share of \1, in percent"),
-    (r"how many (.+)", r"what number of \1"),
-    (r"when (did|was|were|is|will|does) (.+)", r"on what date or in what year \1 \2"),
-    (r"where (did|was|were|is|are|does) (.+)", r"in which place \1 \2"),
-    (r"which (.+)", r"can you say which \1"),
-    (r"what (.+)", r"can you say what \1"),
-)
+from radarstream.lab.attacks.texts import WORDINGS, taking_turns
 
 
 def paraphrased(question: str) -> str:
@@ -32,7 +21,7 @@ def paraphrased(question: str) -> str:
     'Tell me, what is the name of the mayor of Belbrook?'
     """
     bare = question.strip().rstrip("?. ")
-    for pattern, wording in _PARAPHRASES:
+    for pattern, wording in WORDINGS["paraphrases"].items():
         match = re.fullmatch(pattern, bare, re.IGNORECASE | re.DOTALL)
         if match:
             return f"Tell me, {match.expand(wording)}?"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from radarstream.connectors.models.scripted_rules import injected_answer
 from radarstream.lab.attacks.protocol import Aim, UnattackableError
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
-from radarstream.lab.attacks.texts import FALSE_INFORMATION, HARMFUL_CONTENT, NOT_ENOUGH_INFORMATION
+from radarstream.lab.attacks.texts import FALSE_INFORMATION
 from radarstream.lab.attacks.variations import paraphrased
 from radarstream.lab.study.scoring import Outcome, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
@@ -66,14 +66,16 @@ def test_texts_for_a_corpus_start_with_the_question_and_have_five_wordings():
         assert len(set(texts(name, 7))) == 5
 
 
-@pytest.mark.parametrize(
-    ("name", "refusal"),
-    [
-        ("jamming", FALSE_INFORMATION),
-        ("jamming-harm", HARMFUL_CONTENT),
-        ("jamming-information", NOT_ENOUGH_INFORMATION),
-    ],
-)
+NOT_ENOUGH_INFORMATION = "I do not know. The context does not provide enough information"
+HARMFUL_CONTENT = "I cannot provide a response that may encourage harmful content"
+REFUSALS = {
+    "jamming": FALSE_INFORMATION,
+    "jamming-harm": HARMFUL_CONTENT,
+    "jamming-information": NOT_ENOUGH_INFORMATION,
+}
+
+
+@pytest.mark.parametrize(("name", "refusal"), REFUSALS.items())
 def test_jamming_wants_a_refusal_and_needs_no_target(name, refusal):
     attacked = ATTACKS[name].poison(make_snapshot(["a", "b"]), positions=[2])
     assert attacked.labels.target == refusal

@@ -7,48 +7,33 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.lab.attacks.service.protocol import Ask, MaskedDocument, Stream, World
+from radarstream.lab.attacks.texts import WORDINGS
 from radarstream.schemas.snapshot import STRICT
 
 MEMBER_FROM: Final = 0.5  # share of masks that must be exceeded to call a document a member
 _FILL: Final = re.compile(r"\[\s*mask_(\d{1,4})\s*\]\s*:\s*([^\[\n]*)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"\[\s*mask_", re.IGNORECASE)
 _EDGES: Final = " \t\r\n.,;:!?\"'`*\u201c\u201d\u2018\u2019()"
-_ALL: Final = (
-    "Some words of the following text are hidden as {first} to {last}. Fill in each hidden word. "
-    "Reply on one line and in this form: [Mask_1]: word [Mask_2]: word. The text is: {text}"
-)
-_ONE: Final = (
-    "One word of the following text is hidden as {first}. Fill in the hidden word. "
-    "Reply with this word alone. The text is: {text}"
-)
-
-_NEXT: Final = "Which single word comes next after this: {text}"
+_WORDINGS: Final[dict[str, str]] = WORDINGS["service"]["masks"]
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class MaskedQuestions:
-    """Asks for the hidden words of each document, members and others in turn.
+    """Asks for the hidden words of each document, members and others in turn, every `gap_s`
+    seconds.
 
-    Parameters
-    ----------
-    each
-        One question for each hidden word, with the other words in the text. Without it, as
-        published, one question asks for all hidden words of a document. A service of short answers
-        may have no room for all of them.
-    wording
-        "masks" for `[Mask_i]` in the text; "next" shows the text before a hidden word and asks for
-        the word that comes next, one question for each, without a sign of a gap.
-    users
-        "one" attacker asks all questions, or "many" accounts ask one each, so that no account has
-        a history.
-    gap_s
-        Seconds between two questions.
+    As published, one question asks for all hidden words of a document, for which a service of short
+    answers may have no room; with `each` one question asks for one, the other words in the text.
+    The wording "masks" has `[Mask_i]` in the text; "next" shows the text before a hidden word and
+    asks which word comes next, without a sign of a gap. "one" attacker asks all questions, or
+    "many" accounts ask one each, so that no account has a history.
     """
 
     each: bool = False
@@ -60,18 +45,12 @@ class MaskedQuestions:
 
     def stream(self, world: World) -> Stream:
         """The probes in the order of the documents."""
-        asks = (
-            ask
-            for document in world.masked
-            for ask in (
-                continuations(document)
-                if self.wording == "next"
-                else probes(document, each=self.each)
-            )
-        )
-        many = self.users == "many"
+        ask_for = continuations if self.wording == "next" else partial(probes, each=self.each)
+        asks = [
+            replace(a, gap_s=self.gap_s) for document in world.masked for a in ask_for(document)
+        ]
         return Stream(
-            tuple(replace(ask, gap_s=self.gap_s, user=ask.id if many else ask.user) for ask in asks)
+            tuple(replace(ask, user=ask.id) if self.users == "many" else ask for ask in asks)
         )
 
 
@@ -82,7 +61,7 @@ def probes(document: MaskedDocument, *, each: bool) -> list[Ask]:
     return [
         Ask(
             f"probe/{document.id}/{'all' if not each else group[0]}",
-            (_ONE if each else _ALL).format(
+            _WORDINGS["one" if each else "all"].format(
                 first=f"[Mask_{group[0]}]", last=f"[Mask_{group[-1]}]", text=document.masked(group)
             ),
             document.id,
@@ -98,7 +77,7 @@ def continuations(document: MaskedDocument) -> list[Ask]:
     return [
         Ask(
             f"next/{document.id}/{number}",
-            _NEXT.format(text=document.text[:start].rstrip()),
+            _WORDINGS["next"].format(text=document.text[:start].rstrip()),
             document.id,
             masks=(number,),
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
+from radarstream.lab.attacks.texts import WORDINGS
 from radarstream.pipelines.signals.ports import Model
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.evidence import FloatArray
@@ -20,16 +21,7 @@ MOST_WORDS: Final = 500  # of a document that are probed
 MOST_CHARACTERS: Final = 400  # with the request, what a model is shown of a question
 LEAST_APART: Final = 20  # characters between the beginnings of two hidden words
 _WORD: Final = re.compile(r"(?<!\S)[^\W\d_]{3,}(?![\w'\u2019-])")
-_COMMON_WORDS: Final = (
-    "about above after again against all also and any are because been before being below between"
-    " both but can could did does doing down during each few for from further had has have having"
-    " her here hers herself him himself his how into its itself just more most myself nor not now"
-    " off once one only other our ours ourselves out over own same she should some such than that"
-    " the their theirs them themselves then there these they this those through too two under until"
-    " very was were what when where which while who whom why will with would you your yours"
-    " yourself yourselves"
-)
-_COMMON: Final = frozenset(_COMMON_WORDS.split())
+_COMMON: Final = frozenset(WORDINGS["service"]["common_words"].split())
 
 
 @runtime_checkable

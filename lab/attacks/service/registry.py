@@ -5,13 +5,15 @@ from typing import Final
 from pydantic import ValidationError
 
 from radarstream.lab.attacks.protocol import BENIGN
-from radarstream.lab.attacks.service.benign import Benign
-from radarstream.lab.attacks.service.farming import TrustFarming
-from radarstream.lab.attacks.service.jailbreak import Jailbreak
-from radarstream.lab.attacks.service.leakage import ContextLeakage
 from radarstream.lab.attacks.service.masked_questions import MaskedQuestions
-from radarstream.lab.attacks.service.poisoning import Poisoning
 from radarstream.lab.attacks.service.protocol import ServiceAttack
+from radarstream.lab.attacks.service.streams import (
+    Benign,
+    ContextLeakage,
+    Jailbreak,
+    Poisoning,
+    TrustFarming,
+)
 from radarstream.lab.study.specs import ALL, Spec, expanded
 from radarstream.schemas.errors import ConfigurationError
 

@@ -8,7 +8,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.registry import build_reranker
-from radarstream.lab.attacks.protocol import Aim, UnattackableError
+from radarstream.lab.attacks.protocol import Aim
+from radarstream.lab.attacks.texts import false_passage
 from radarstream.lab.attacks.whitebox.crafting import WhiteBox, Written
 from radarstream.lab.attacks.whitebox.encoder import Tools, Vocabulary
 from radarstream.lab.attacks.whitebox.flipping import (
@@ -239,9 +240,7 @@ def payloads(aim: Aim, count: int) -> tuple[str, ...]:
 
     Raises UnattackableError where there is none.
     """
-    if not aim.false_passages:
-        raise UnattackableError(f"no false passage to plant for {aim.question!r}")
-    return tuple(aim.false_passages[number % len(aim.false_passages)] for number in range(count))
+    return tuple(false_passage(aim, number) for number in range(count))
 
 
 def nearness(aim: Aim, tools: Tools) -> Nearness:
