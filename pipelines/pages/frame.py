@@ -11,6 +11,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from radarstream.pipelines.pages import verdict_words
 from radarstream.pipelines.pages.safe_text import (
     breakable,
     day,
@@ -23,6 +24,7 @@ from radarstream.pipelines.pages.safe_text import (
     shorten,
     visible,
 )
+from radarstream.pipelines.pages.steps import energy_parts
 
 PACKAGE: Final = "radarstream.pipelines.pages"
 EMPTY: Final = {"", "-", "–"}
@@ -87,7 +89,12 @@ def environment() -> Environment:
     texts = (shorten, domain, safe_link, quote_link, excerpt)
     filters = (*texts, decimal, filled, format_time, day, minute)
     made.filters |= {one.__name__: one for one in filters}
-    made.globals |= {"looks": OUTCOMES, "breakable": breakable}
+    made.globals |= {
+        "looks": OUTCOMES,
+        "breakable": breakable,
+        "wording": verdict_words,
+        "energy_parts": energy_parts,
+    }
     return made
 
 

@@ -50,6 +50,13 @@ STATUSES: Final = {
     AnswerStatus.REMEMBERED: "remembered",
     AnswerStatus.ABSTAINED: "no answer",
 }
+TONES: Final = {  # colours and marks of the same
+    AnswerStatus.CORROBORATED: "good",
+    AnswerStatus.SINGLE_SOURCE: "other",
+    AnswerStatus.DISPUTED: "bad",
+    AnswerStatus.REMEMBERED: "",
+    AnswerStatus.ABSTAINED: "",
+}
 
 
 CLAIMS: Final = {
@@ -57,6 +64,12 @@ CLAIMS: Final = {
     ClaimVerdict.REFUTED: "refuted",
     ClaimVerdict.DISPUTED: "disputed",
     ClaimVerdict.NOT_ENOUGH_EVIDENCE: "not enough evidence",
+}
+CLAIM_TONES: Final = {
+    ClaimVerdict.SUPPORTED: "good",
+    ClaimVerdict.REFUTED: "bad",
+    ClaimVerdict.DISPUTED: "other",
+    ClaimVerdict.NOT_ENOUGH_EVIDENCE: "",
 }
 
 

@@ -31,6 +31,7 @@ SAFE: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 NOBODY: Final = User("", frozenset({Role.ASK}))
 PLACE: Final = "radarstream.place"  # key of a scope: holds the request's place once it has one
 KNOWN: Final = "radarstream.known"  # key of a scope: whether its user is known
+REFUSED: Final = "radarstream.refused"  # key of a scope: why a form's body was not received
 UNCOUNTED: Final = frozenset(("/healthz", "/readyz", "/metrics"))  # answered under any load
 _bearer = HTTPBearer(auto_error=False, description="the token of a user")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]

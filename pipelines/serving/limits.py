@@ -13,7 +13,14 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from radarstream.pipelines.serving.access import KNOWN, PLACE, UNCOUNTED, known_by
+from radarstream.pipelines.serving.access import (
+    KNOWN,
+    PLACE,
+    REFUSED,
+    UNCOUNTED,
+    WITH_FILES,
+    known_by,
+)
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import share_of
@@ -73,7 +80,13 @@ class RequestLimits:
         try:
             self._check_host(scope)
             with ExitStack() as scope[PLACE]:
-                body = await self._body(receive, await self._most(scope))
+                try:
+                    body = await self._body(receive, await self._most(scope))
+                except ServiceError as refused:
+                    if refused.status != 413 or not is_upload(scope):
+                        raise
+                    # Its page, asked for without the form, says so.
+                    scope["method"], scope[REFUSED], body = "GET", refused, b""
                 if body is not None:
                     await self._app(scope, replayed(body, receive), send)
         except ServiceError as refused:
@@ -125,7 +138,7 @@ class RequestLimits:
 
     def _too_large(self, most: int) -> ServiceError:
         self._context.metrics.refused.labels("size").inc()
-        why = f"the request has more than {most} bytes"
+        why = f"the request has more than {most:,} bytes"
         return ServiceError(413, "request_too_large", why, headers={"Connection": "close"})
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
@@ -134,6 +147,11 @@ class RequestLimits:
         self._context.metrics.durations.labels(route).observe(seconds)
         level = log.debug if scope["path"] in UNCOUNTED else log.info
         level("request", route=route, status=status, seconds=round(seconds, 4))
+
+
+def is_upload(scope: Scope) -> bool:
+    """Whether a request is a form with files, as only pages for people send it."""
+    return Headers(scope=scope).get("content-type", "").startswith(WITH_FILES)
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
@@ -155,6 +173,8 @@ def add_headers(scope: Scope, message: Any) -> None:
     headers = MutableHeaders(scope=message)
     for name, value in SECURITY.items():
         headers.setdefault(name, value)
+    if REFUSED in scope:  # its body is not read
+        headers["Connection"] = "close"
     if scope["scheme"] == "https":
         headers.setdefault("Strict-Transport-Security", YEAR)
 

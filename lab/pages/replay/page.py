@@ -21,15 +21,6 @@ from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.lab.study.words import words_of
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.steps import energy_parts
-from radarstream.pipelines.pages.verdict_words import (
-    ABSTENTIONS,
-    STATUSES,
-    reranking_in_words,
-    side_in_words,
-    standing_in_words,
-    support_in_words,
-)
 from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -77,15 +68,8 @@ def render_report(
         view=view,
         outcomes=[name for name in frame.OUTCOMES if name in seen.union(bare)],
         marks=MARKS[: None if bare else -1],
-        abstentions=ABSTENTIONS,
-        statuses=STATUSES,
-        support_in_words=support_in_words,
-        side_in_words=side_in_words,
-        standing_in_words=standing_in_words,
         open_queries=len(view.detailed) <= OPEN_QUERIES,
         first_open=_first_open(view),
-        energy_parts=energy_parts,
-        reranking_in_words=reranking_in_words,
         finding_kinds=FINDING_KINDS,
         plotted=list(planted_plots("", view.curves)),
         scored=replay_table(view.curves),

@@ -24,6 +24,16 @@
   });
 })();
 
+// Files that are too large together are refused before they are sent: nothing typed is lost.
+for (const input of document.querySelectorAll("input[data-most]")) {
+  input.addEventListener("change", () => {
+    const bytes = [...input.files].reduce((sum, file) => sum + file.size, 0);
+    input.setCustomValidity(bytes > input.dataset.most ? "Together these files are too large." : "");
+    input.reportValidity();
+  });
+  input.addEventListener("invalid", () => { input.closest("details").open = true; });
+}
+
 // Live pages: what changes is fetched again and patched in place, so that focus, folds and scroll
 // stay. Without this script every page works by links and forms alone.
 (() => {

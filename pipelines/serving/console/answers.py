@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.incidents.kept_answers import kept_answe
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import minute, shorten
-from radarstream.pipelines.pages.steps import StepView, build_step, energy_parts
+from radarstream.pipelines.pages.steps import StepView, build_step
 from radarstream.pipelines.serving.access import Reader
 from radarstream.pipelines.serving.console.showing import Columns, Listing, Paging, show
 from radarstream.pipelines.serving.context import Context
@@ -24,7 +24,6 @@ from radarstream.pipelines.serving.people import Role
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import milliseconds
 
 WATCHED: Final[Columns] = {  # sorted and searched by the database
@@ -35,18 +34,19 @@ WATCHED: Final[Columns] = {  # sorted and searched by the database
     "answered": attrgetter("event.observed_at"),
 }
 STEPS: Final = 60  # of a timeline
-TONES: Final = {
-    AnswerStatus.CORROBORATED: "good",
-    AnswerStatus.SINGLE_SOURCE: "other",
-    AnswerStatus.DISPUTED: "bad",
-    AnswerStatus.REMEMBERED: "",
-    AnswerStatus.ABSTAINED: "",
-}
 
 
 def router(context: Context) -> APIRouter:
     """Pages of answers."""
-    routes, engine = APIRouter(include_in_schema=False), context.engine
+    routes = APIRouter(include_in_schema=False)
+    for pages in (watchlist_page, answer_page):
+        routes.include_router(pages(context))
+    return routes
+
+
+def watchlist_page(context: Context) -> APIRouter:
+    """The list of watched queries."""
+    routes, engine = APIRouter(), context.engine
 
     @routes.get("/")
     def watchlist(request: Request, user: Reader) -> HTMLResponse:
@@ -74,6 +74,13 @@ def router(context: Context) -> APIRouter:
             moment=moment,
         )
 
+    return routes
+
+
+def answer_page(context: Context) -> APIRouter:
+    """The timeline of a query."""
+    routes, engine = APIRouter(), context.engine
+
     @routes.get("/console/answer")
     def answer(request: Request, user: Reader, query: str = "") -> HTMLResponse:
         """One query over time. Raises NotFoundError."""
@@ -100,21 +107,9 @@ def router(context: Context) -> APIRouter:
             grounds=grounds_of(event),
             may_report=Role.REPORT in user.roles and not event.abstention,
             first_open=latest.anchor,
-            **STEP_WORDS,
         )
 
     return routes
-
-
-STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
-    "abstentions": words.ABSTENTIONS,
-    "statuses": words.STATUSES,
-    "side_in_words": words.side_in_words,
-    "support_in_words": words.support_in_words,
-    "standing_in_words": words.standing_in_words,
-    "energy_parts": energy_parts,
-    "reranking_in_words": words.reranking_in_words,
-}
 
 
 def count_unanswered(engine: Engine) -> int:
@@ -129,7 +124,7 @@ def grounds_of(event: AnswerEvent) -> tuple[str, str, str]:
     behind = words.support_in_words(event.support) if event.support else ""
     if event.standing is not None:
         behind = words.standing_in_words(event.standing)
-    return words.STATUSES[event.status], TONES[event.status], behind
+    return words.STATUSES[event.status], words.TONES[event.status], behind
 
 
 def moment(time: datetime | None) -> str:

@@ -48,7 +48,14 @@ def inbox_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 def router(context: Context) -> APIRouter:
     """Pages of incidents and of the quarantine."""
     routes = APIRouter(include_in_schema=False)
-    engine, settings = context.engine, context.settings
+    for pages in (inbox_page, incident_page, quarantine_page):
+        routes.include_router(pages(context))
+    return routes
+
+
+def inbox_page(context: Context) -> APIRouter:
+    """The list of incidents."""
+    routes, engine = APIRouter(), context.engine
 
     @routes.get(f"{showing.BELOW}inbox")
     def inbox(request: Request, user: Operator, state: str = "") -> HTMLResponse:
@@ -63,7 +70,7 @@ def router(context: Context) -> APIRouter:
             title="Inbox of complaints",
             sentence=inbox_sentence(rows),
             words=("Incident", "Approve", "Dismiss", "The model erred"),
-            notes=[] if settings.attribution.enabled else [OFF],
+            notes=[] if context.settings.attribution.enabled else [OFF],
             live=True,
             **listing.page(
                 [row | {"question": asked} for row, asked in zip(rows, questions, strict=True)]
@@ -72,6 +79,13 @@ def router(context: Context) -> APIRouter:
             state=wanted or "",
             states=STATES,
         )
+
+    return routes
+
+
+def incident_page(context: Context) -> APIRouter:
+    """One incident with its evidence, and what can be decided about it."""
+    routes, engine = APIRouter(), context.engine
 
     @routes.get(f"{showing.BELOW}incident")
     def incident(request: Request, user: Operator, id: str = "") -> HTMLResponse:  # noqa: A002
@@ -91,7 +105,7 @@ def router(context: Context) -> APIRouter:
             heads=[("query", row["query_id"]), ("step", row["step"]), ("id", row["incident"])],
             live=True,
             row=row,
-            who=settling.senders_of(engine, row, settings.attribution).line(),
+            who=settling.senders_of(engine, row, context.settings.attribution).line(),
             texts=texts,
             last=f"{acting.in_words(last)} {last.detail}" if last else "",
             truth=truth_of(engine, row),
@@ -99,8 +113,15 @@ def router(context: Context) -> APIRouter:
             complaints=complaints_of(engine, row),
         )
 
+    return routes
+
+
+def quarantine_page(context: Context) -> APIRouter:
+    """The texts that are left out."""
+    routes, engine = APIRouter(), context.engine
+
     @routes.get(f"{showing.BELOW}quarantine")
-    def in_quarantine(request: Request, user: Operator, query: str = "") -> HTMLResponse:
+    def texts(request: Request, user: Operator, query: str = "") -> HTMLResponse:
         rows = quarantine.list_quarantine(engine, query or None, limit=MOST)
         count = quarantine.count_active(engine)
         said = f"{count} {'text is' if count == 1 else 'texts are'} left out of snapshots."

@@ -18,20 +18,23 @@ from radarstream.pipelines.documents import Given
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, report
 from radarstream.pipelines.pages.steps import StepView, build_step
 from radarstream.pipelines.pages.verdict_words import (
+    CLAIM_TONES,
+    CLAIMS,
     claim_in_words,
     decided_in_words,
     module_in_words,
 )
-from radarstream.pipelines.serving.access import Form, MayAsk, MayReport, files_of
-from radarstream.pipelines.serving.console.answers import STEP_WORDS, answer_in_words
-from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, link, message, show
+from radarstream.pipelines.serving.access import Form, MayAsk, MayReport, context_of, files_of
+from radarstream.pipelines.serving.console.answers import answer_in_words, grounds_of
+from radarstream.pipelines.serving.console.showing import BELOW, link, message, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.replies import may_quote, without_evidence
+from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, NotFoundError
-from radarstream.schemas.events import TITLE_CHARACTERS
+from radarstream.schemas.events import TITLE_CHARACTERS, AnswerEvent
 from radarstream.schemas.snapshot import MOST_LYING, Document, Query, SearchSnapshot
 from radarstream.schemas.times import now_ms
 
@@ -59,8 +62,19 @@ class Door:
 
 
 DOORS: Final = (
-    Door("Ask", f"{BELOW}ask", "question", "Ask a question once."),
-    Door("Check", f"{BELOW}check", "claim", "Check a claim once.", is_claim=True),
+    Door(
+        "Ask",
+        f"{BELOW}ask",
+        "question",
+        "Ask a question once. The answer comes here, with the sites that say so.",
+    ),
+    Door(
+        "Check",
+        f"{BELOW}check",
+        "claim",
+        "Check a claim once. The sites for and against it come here.",
+        is_claim=True,
+    ),
 )
 
 
@@ -145,80 +159,119 @@ def router(context: Context) -> APIRouter:
 def asking(context: Context, door: Door) -> APIRouter:
     """The page of one door, empty and with a reply."""
     routes = APIRouter(include_in_schema=False)
-    serving = context.settings.serving
-    usual = Origin(serving.source) if serving.source in tuple(ORIGINS) else Origin.CORPUS
-
-    def page(request: Request, user: MayAsk, asked: dict[str, str], problem: str = "",
-             reply: Reply | None = None, status: int = 200) -> HTMLResponse:  # fmt: skip
-        decided = reply.orchestration if reply else None
-        return show(
-            request,
-            "ask.html.j2",
-            user,
-            title=door.title,
-            door=door,
-            sentence=sentence_of(reply) if reply else door.sentence,
-            words=("Support", "Plan", "Hook", "Risk", "Kept, rejected") if reply else (),
-            status=status,
-            problem=problem,
-            asked=asked,
-            origins={origin.value: name for origin, name in ORIGINS.items()},
-            usual=asked.get("origin", usual.value),
-            kinds=", ".join(SUFFIXES),
-            most_mb=serving.upload_bytes // 10**6,
-            fetches=serving.fetch_addresses,
-            withstand=asked.get("withstand", context.settings.defense.withstand),
-            most_lying=MOST_LYING,
-            longest=serving.question_characters,
-            reply=reply,
-            step=step_of(reply, user) if reply else None,
-            first_open="reply",
-            facts=decided_in_words(decided) if decided else [],
-            hooks=[(one.hook, module_in_words(one)) for one in decided.hooks] if decided else [],
-            may_report=Role.REPORT in user.roles and not door.is_claim,
-            **STEP_WORDS,
-        )
 
     @routes.get(door.path)
     async def form(request: Request, user: MayAsk) -> HTMLResponse:
-        return page(request, user, {})
+        return page_of(door, request, user, {})
 
     @routes.post(door.path)
     async def ask(request: Request, user: MayAsk, form: Form) -> HTMLResponse:
-        text = " ".join(form.get("question", "").split())
-        origin, lying = form.get("origin", usual.value), form.get("withstand", "")
-        if not text or len(text) > serving.question_characters or origin not in tuple(ORIGINS):
-            return page(request, user, form, f"Please type a {door.name}.", status=400)
-        given = await documents_in(request, form, fetch=serving.fetch_addresses)
-        if len(given) > serving.documents:
-            problem = f"At most {serving.documents} documents are read."
-            return page(request, user, form, problem, status=400)
-        question = UserQuestion(
-            text,
-            user.name,
-            datetime.now(UTC),
-            Origin.DOCUMENTS if given else Origin(origin),
-            len(given) or serving.documents,
-            withstand=min(int(lying[:9]), MOST_LYING) if lying.isdecimal() else None,
-            unread=tuple(given),
-            is_claim=door.is_claim,
-        )
         try:
+            question = await question_in(door, request, user, form)
             reply = await context.questions.reply(request, question)
         except ServiceError as error:
-            return page(request, user, form, as_sentence(error.message), status=error.status)
-        return page(request, user, form, reply=reply)
+            return page_of(door, request, user, form, problem=error)
+        return page_of(door, request, user, form, reply)
 
     return routes
 
 
+def page_of(
+    door: Door,
+    request: Request,
+    user: User,
+    asked: Mapping[str, str],
+    reply: Reply | None = None,
+    problem: ServiceError | None = None,
+) -> HTMLResponse:
+    """The page of a door with what was `asked`, and its reply or the reason why there is none."""
+    settings, decided = context_of(request).settings, reply.orchestration if reply else None
+    step = step_of(reply, user) if reply else None
+    return show(
+        request,
+        "ask.html.j2",
+        user,
+        title=door.title,
+        door=door,
+        sentence=sentence_of(reply) if reply else door.sentence,
+        words=("Support", "Plan", "Hook", "Risk", "Kept, rejected") if reply else (),
+        problem=problem,
+        asked=asked,
+        origins={origin.value: name for origin, name in ORIGINS.items()},
+        usual=asked.get("origin", usual_origin(settings)),
+        kinds=", ".join(SUFFIXES),
+        serving=settings.serving,
+        withstand=asked.get("withstand", settings.defense.withstand),
+        most_lying=MOST_LYING,
+        reply=reply,
+        grounds=grounds_in(reply, step.event) if reply and step else None,
+        step=step,
+        first_open="reply",
+        facts=decided_in_words(decided) if decided else [],
+        hooks=[(one.hook, module_in_words(one)) for one in decided.hooks] if decided else [],
+        may_report=Role.REPORT in user.roles and not door.is_claim,
+    )
+
+
+async def question_in(
+    door: Door, request: Request, user: User, form: Mapping[str, str]
+) -> UserQuestion:
+    """The question of a form, with its documents. Raises ServiceError 400."""
+    settings = context_of(request).settings
+    serving = settings.serving
+    text, lying = " ".join(form.get("question", "").split()), form.get("withstand", "").strip()
+    origin = form.get("origin", usual_origin(settings))
+    given = await documents_in(request, form, fetch=serving.fetch_addresses)
+    problems = {
+        f"please type a {door.name}": not 0 < len(text) <= serving.question_characters,
+        f"documents come from {' or '.join(ORIGINS.values())}": origin not in tuple(ORIGINS),
+        f"lying sites to withstand are a number from 0 to {MOST_LYING}": not is_withstand(lying),
+        f"at most {serving.documents} documents are read": len(given) > serving.documents,
+    }
+    for problem, there in problems.items():
+        if there:
+            raise ServiceError(400, "invalid_value", problem)
+    return UserQuestion(
+        text,
+        user.name,
+        datetime.now(UTC),
+        Origin.DOCUMENTS if given else Origin(origin),
+        len(given) or serving.documents,
+        withstand=int(lying) if lying else None,
+        unread=tuple(given),
+        is_claim=door.is_claim,
+    )
+
+
+def usual_origin(settings: Settings) -> str:
+    """Where documents come from unless a form says so."""
+    return settings.serving.source if settings.serving.source in ORIGINS else Origin.CORPUS
+
+
+def is_withstand(text: str) -> bool:
+    """Whether a field has a number of lying sites, or is empty: then the settings say.
+
+    >>> [is_withstand(text) for text in ("", "0", "100", "101", "-1", "1.5", "two", "²")]
+    [True, True, True, False, False, False, False, False]
+    """
+    return not text or (len(text) < 9 and text.isdecimal() and int(text) <= MOST_LYING)
+
+
 def sentence_of(reply: Reply) -> str:
-    """The reply in a sentence; of a claim, what became of it and what its question is."""
+    """The reply in a sentence; of a claim, what became of it."""
+    if reply.checked:
+        return f"{claim_in_words(reply.checked).capitalize()}."
+    abstained = reply.event.abstention is not None
+    return reply.text or (answer_in_words(reply.event) if abstained else "No answer.")
+
+
+def grounds_in(reply: Reply, event: AnswerEvent) -> tuple[str, str, str]:
+    """What the reply rests on, by the event that its user may read; of a claim, what was asked."""
     if reply.checked is None:
-        return reply.text or "No answer."
-    claim, said = reply.checked.claim, claim_in_words(reply.checked).capitalize()
-    answer = reply.text or "no answer"
-    return f"{said}. Asked: {claim.question} The claim says {claim.answer}; the answer: {answer}."
+        return grounds_of(event)
+    claim, verdict = reply.checked.claim, reply.checked.verdict
+    said = f"The claim says {claim.answer}; the answer: {reply.text or 'no answer'}."
+    return CLAIMS[verdict], CLAIM_TONES[verdict], f"Asked: {claim.question} {said}"
 
 
 def complaints(context: Context) -> APIRouter:

@@ -21,7 +21,7 @@ from radarstream.pipelines.serving.console import (
 )
 from radarstream.pipelines.serving.console.acting import Action, Confirmed, NothingToDoError, Target
 from radarstream.pipelines.serving.console.incidents import Decide, Release
-from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, as_sentence, own_path, show
+from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, own_path, show
 from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
@@ -35,14 +35,13 @@ def session_pages(context: Context) -> APIRouter:
     """The pages of a session's beginning and end."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(access.open_to_all)])
 
-    def page(request: Request, onward: str, problem: str = "", status: int = 200) -> HTMLResponse:
+    def page(request: Request, onward: str, problem: ServiceError | None = None) -> HTMLResponse:
         return show(
             request,
             "sign_in.html.j2",
             None,
             title="Sign in",
             sentence="The console shows what the job is doing.",
-            status=status,
             problem=problem,
             next=own_path(onward),
             hours=context.settings.serving.session_hours,
@@ -58,11 +57,7 @@ def session_pages(context: Context) -> APIRouter:
         try:
             opened = await open_session(request, response, form.get("token", "").strip())
         except ServiceError as error:
-            shown = page(request, next, as_sentence(error.message), error.status)
-            shown.headers.update(
-                {name: value for name, value in error.headers.items() if name == "Retry-After"}
-            )
-            return shown
+            return page(request, next, error)
         if (
             request.cookies.get(access.COOKIE) != opened.session
         ):  # signing in never goes on with one

@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from radarstream.connectors.state_table.serving.kept_events import searchable
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.serving.access import COOKIE
+from radarstream.pipelines.serving.access import COOKIE, REFUSED
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.limits import CSP
 from radarstream.pipelines.serving.people import Role, User
@@ -59,9 +59,13 @@ def show(  # noqa: PLR0913 what a page is made of
     links: Sequence[tuple[str, str, object]] = (),
     status: int = 200,
     live: bool = False,
+    problem: ServiceError | None = None,
     **values: Any,
 ) -> HTMLResponse:
-    """Render a page that explains `words`; a `live` one is fetched anew for each event."""
+    """Render a page that explains `words`; a `live` one is fetched anew for each event, and one
+    with a `problem` says it and has its status.
+    """
+    problem = request.scope.get(REFUSED, problem)
     meanings = {term: MEANINGS[term] for term in words}
     text = frame.render_served(
         f"console/{template}",
@@ -70,12 +74,14 @@ def show(  # noqa: PLR0913 what a page is made of
         menu=[(path, name) for path, name, any_of in MENU if user and any_of & user.roles],
         here=request.url.path,
         live=live,
+        problem=as_sentence(problem.message) if problem else "",
         link=link,
         asset=asset,
         roles=Role,
         **values,
     )
-    return HTMLResponse(text.encode("utf-8", "replace"), status, headers=POLICY)
+    status, headers = (problem.status, problem.headers) if problem else (status, {})
+    return HTMLResponse(text.encode("utf-8", "replace"), status, headers=POLICY | headers)
 
 
 def message(  # noqa: PLR0913 what a page is made of

@@ -31,6 +31,7 @@ PAGES = {
     "answer": "/console/answer?query=watch-000",
     "report": "/console/report?query=watch-000&step=5",
     "ask": "/console/ask",
+    "check": "/console/check",
     "inbox": "/console/inbox",
     "incident": f"/console/incident?id={INCIDENT}",
     "approve": f"/console/act/approve?id={INCIDENT}",

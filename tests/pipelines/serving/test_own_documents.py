@@ -119,11 +119,25 @@ def test_the_console_takes_text_files_and_addresses(client: httpx.Client) -> Non
     page = shown([("minutes.pdf", PDF)], text=TRUE[1])
     assert "minutes.pdf" in page and "p. 2" in page and "is the capital of Peru." in page
     assert "too few independent sites" in shown([("minutes.pdf", PDF)])
-    assert "too few independent sites" in shown([("minutes.pdf", PDF)], withstand="9" * 5_000)
+    for odd in ("9" * 5_000, "101", "-1", "1.5", "two"):
+        assert "Lying sites to withstand are a number from 0 to 100." in shown([], withstand=odd)
     assert "Lima" in shown([("minutes.pdf", PDF)], withstand="0").partition("<h2>Words")[0]
     refused = shown([("a.txt", TRUE[0].encode()), ("picture.png", PNG)])
     assert f"Document 2 (picture.png): {WHY['media_type']}" in refused
+    assert CAPITAL in refused and "<details open>" in refused
     assert f"Document 1 (a.pdf): {WHY['no_text']}" in shown([("a.pdf", b"")])  # not the corpus
     assert f"Document 1: {WHY['address'].partition(',')[0]}" in shown(
         [], addresses="http://10.0.0.7/"
     )
+
+
+def test_an_upload_that_is_too_large_leads_back_to_its_form(tmp_path: Path) -> None:
+    settings = service_settings(tmp_path, body_bytes=10_000, upload_bytes=20_000)
+    with TestClient(create_app(settings, people=PeopleInMemory()), base_url=BASE) as client:
+        client.post("/console/sign-in", data={"token": "all"})
+        files = [("files", ("a.txt", b"x" * 20_000))]
+        for path in ("/console/ask", "/console/check", "/console/nothing"):
+            refused = client.post(path, data={"question": CAPITAL}, files=files)
+            assert (refused.status_code, refused.headers["Connection"]) == (413, "close")
+            assert "The request has more than 20,000 bytes." in refused.text
+            assert ("<details open>" in refused.text) == (path != "/console/nothing")
