@@ -9,12 +9,8 @@ from typing import Any
 from radarstream.pipelines.job.replaying.record import code_revision
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "=": operator.eq,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    "<": operator.lt, "<=": operator.le, "=": operator.eq, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 Target = tuple[str, float]
 
 

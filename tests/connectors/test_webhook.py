@@ -133,12 +133,8 @@ def test_a_missing_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_addresses_that_are_not_safe_are_refused_unless_permitted() -> None:
     open_text = ("http://example.org/hook", "http://10.0.0.1/h", "http://127.0.0.1.example.org/h")
     no_address = (
-        "ftp://example.org/hook",
-        "file:///etc/passwd",
-        "https:///hook",
-        "example.org",
-        "",
-    )
+        "ftp://example.org/hook", "file:///etc/passwd", "https:///hook", "example.org", "",
+    )  # fmt: skip
     for url in (*open_text, *no_address, "https://me:word@example.org/hook"):
         with pytest.raises(ValidationError):
             WebhookOptions(url=url)

@@ -126,20 +126,15 @@ def test_reads_snapshot_without_optional_fields() -> None:
 
 def test_refuses_bytes() -> None:
     for data, reason in [
-        (b"", ReasonClass.MALFORMED_JSON),
-        (b"\xff\xfe", ReasonClass.INVALID_ENCODING),
+        (b"", ReasonClass.MALFORMED_JSON), (b"\xff\xfe", ReasonClass.INVALID_ENCODING),
         (encode(SNAPSHOT)[:-1], ReasonClass.MALFORMED_JSON),
         (encode(SNAPSHOT) + b"}", ReasonClass.MALFORMED_JSON),
         (b"[" * 9_000, ReasonClass.MALFORMED_JSON),
         (b'{"a":' * 40 + b"1" + b"}" * 40, ReasonClass.MALFORMED_JSON),
-        (b'{"schema":1,"schema":1}', ReasonClass.MALFORMED_JSON),
-        (b"[]", ReasonClass.WRONG_TYPE),
-        (b"null", ReasonClass.WRONG_TYPE),
-        (b'"text"', ReasonClass.WRONG_TYPE),
-        (b"{}", ReasonClass.MISSING_FIELD),
-        (b'{"schema":7}', ReasonClass.WRONG_TYPE),
-        (b'{"a":NaN}', ReasonClass.NOT_FINITE),
-        (b'{"a":-Infinity}', ReasonClass.NOT_FINITE),
+        (b'{"schema":1,"schema":1}', ReasonClass.MALFORMED_JSON), (b"[]", ReasonClass.WRONG_TYPE),
+        (b"null", ReasonClass.WRONG_TYPE), (b'"text"', ReasonClass.WRONG_TYPE),
+        (b"{}", ReasonClass.MISSING_FIELD), (b'{"schema":7}', ReasonClass.WRONG_TYPE),
+        (b'{"a":NaN}', ReasonClass.NOT_FINITE), (b'{"a":-Infinity}', ReasonClass.NOT_FINITE),
         (b'{"a":1e999}', ReasonClass.NOT_FINITE),
         (b'{"a":9007199254740993}', ReasonClass.OUT_OF_RANGE),
         (b'{"a":' + b"9" * 9_000 + b"}", ReasonClass.OUT_OF_RANGE),
@@ -149,7 +144,7 @@ def test_refuses_bytes() -> None:
         (b'{"specversion":"1.0","data":"x"}', ReasonClass.WRONG_TYPE),
         (b'{"specversion":"1.0","dataschema":"urn:x","data":{}}', ReasonClass.UNKNOWN_SCHEMA),
         (encode(ANSWER), ReasonClass.UNKNOWN_SCHEMA),
-    ]:
+    ]:  # fmt: skip
         assert refusal(data) is reason
 
 
@@ -345,15 +340,11 @@ def test_damaged_envelope_is_refused() -> None:
 
 def test_binary_headers() -> None:
     assert dict(binary_headers(envelope(ANSWER))) == {
-        "ce_specversion": b"1.0",
-        "ce_id": b"cup/4",
-        "ce_type": b"answer.defended",
-        "ce_source": b"urn:radarstream",
-        "ce_partitionkey": b"cup",
+        "ce_specversion": b"1.0", "ce_id": b"cup/4", "ce_type": b"answer.defended",
+        "ce_source": b"urn:radarstream", "ce_partitionkey": b"cup",
         "ce_dataschema": b"urn:radarstream:answer.defended:2",
-        "ce_time": b"2025-06-01T12:00:00.250Z",
-        "content-type": b"application/json",
-    }
+        "ce_time": b"2025-06-01T12:00:00.250Z", "content-type": b"application/json",
+    }  # fmt: skip
 
 
 # Machines under load draw slowly; that is no defect of the codec.

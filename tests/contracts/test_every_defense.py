@@ -19,15 +19,9 @@ from tests.builders import claims_evidence, make_evidence
 from tests.driving import Script, run
 
 HISTORY: list[list[str | None]] = [
-    ["old", "old", "lie"],
-    [None, None],
-    ["old", "new", "new", None, "new"],
-    [],
-    ["lie", "new", "new"],
-    ["lie", "lie", "new"],
-    ["new"],
-    ["lie", "new"],
-]
+    ["old", "old", "lie"], [None, None], ["old", "new", "new", None, "new"], [],
+    ["lie", "new", "new"], ["lie", "lie", "new"], ["new"], ["lie", "new"],
+]  # fmt: skip
 
 
 @pytest.fixture(params=sorted(DEFENSES))

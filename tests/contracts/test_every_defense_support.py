@@ -22,13 +22,9 @@ from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 
 STORY = [
-    ("Rome", "Rome", "Rome", "Rome"),
-    ("Bern",),
-    (),
-    (None, None),
-    ("Rome", "Rome", "Bern", "Rome"),
-    ("Bern", "Bern", "Bern", "Bern", "Bern"),
-]
+    ("Rome", "Rome", "Rome", "Rome"), ("Bern",), (), (None, None),
+    ("Rome", "Rome", "Bern", "Rome"), ("Bern", "Bern", "Bern", "Bern", "Bern"),
+]  # fmt: skip
 
 
 @pytest.fixture(params=sorted(DEFENSES))

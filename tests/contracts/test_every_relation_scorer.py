@@ -13,14 +13,8 @@ from radarstream.schemas.prompt import AnswerPair
 
 QUESTION = "Which city hosts the archive?"
 ANSWERS = (
-    "Oslo",
-    "Oslo, Norway",
-    "Bergen",
-    "I don't know",
-    "1971",
-    "The archive is in Bergen.",
-    "",
-)
+    "Oslo", "Oslo, Norway", "Bergen", "I don't know", "1971", "The archive is in Bergen.", "",
+)  # fmt: skip
 PAIRS = [AnswerPair(QUESTION, a, b) for a in ANSWERS for b in ANSWERS]
 
 

@@ -57,13 +57,9 @@ def rounds(script: Script) -> int:
 
 def test_the_three_readings() -> None:
     for flags, sizes in [
-        ("10", (10, 5, 10)),
-        ("110", (20, 15, 20)),
-        ("0", (10, 0, 5)),
-        ("1010", (10, 5, 10)),
-        ("111100000", (40, 35, 40)),
-        ("1", (50, 50, 50)),
-    ]:
+        ("10", (10, 5, 10)), ("110", (20, 15, 20)), ("0", (10, 0, 5)), ("1010", (10, 5, 10)),
+        ("111100000", (40, 35, 40)), ("1", (50, 50, 50)),
+    ]:  # fmt: skip
         found = [narrowed(flags, scope=rule)[0] for rule in RULES]
         assert tuple(len(scope.texts) for scope in found) == sizes, flags
         for scope in found:

@@ -41,24 +41,15 @@ REVIEW = Status.HUMAN_REVIEW
 
 def test_trust_counts_all_complaints_that_were_not_confirmed() -> None:
     for record, after_three, after_one in [
-        (STRANGER, False, False),
-        (LIAR, False, False),
-        (ONCE, False, True),
-        (SenderRecord(2, 0), False, True),
-        (SenderRecord(2, 1), False, False),
-        (SenderRecord(3, 0), True, True),
-        (SenderRecord(3, 1), False, True),
-        (SenderRecord(3, 0, 1), False, True),
-        (SenderRecord(4, 1), False, True),
-        (SenderRecord(5, 1), True, True),
-        (SenderRecord(5, 0, 1), True, True),
-        (SenderRecord(6, 1, 1), False, True),
-        (SenderRecord(7, 1, 1), True, True),
-        (SenderRecord(3, 0, 15), False, False),
-        (SenderRecord(9, 10), False, False),
-        (SenderRecord(60, 0, 20), True, True),
-        (SenderRecord(10_000, 5_000, 4_999), False, False),
-    ]:
+        (STRANGER, False, False), (LIAR, False, False), (ONCE, False, True),
+        (SenderRecord(2, 0), False, True), (SenderRecord(2, 1), False, False),
+        (SenderRecord(3, 0), True, True), (SenderRecord(3, 1), False, True),
+        (SenderRecord(3, 0, 1), False, True), (SenderRecord(4, 1), False, True),
+        (SenderRecord(5, 1), True, True), (SenderRecord(5, 0, 1), True, True),
+        (SenderRecord(6, 1, 1), False, True), (SenderRecord(7, 1, 1), True, True),
+        (SenderRecord(3, 0, 15), False, False), (SenderRecord(9, 10), False, False),
+        (SenderRecord(60, 0, 20), True, True), (SenderRecord(10_000, 5_000, 4_999), False, False),
+    ]:  # fmt: skip
         assert record.trusted(3) is after_three
         assert record.trusted(1) is after_one
 

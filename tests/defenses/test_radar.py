@@ -221,16 +221,10 @@ class TestLeakBudget:
 
     def test_leak_budget(self):
         for n, leak, scale, poison_kept in [
-            (10, 0.10, 1.0, False),
-            (10, 0.11, 1.0, True),
-            (50, 0.018, 1.0, False),
-            (50, 0.02, 1.0, True),
-            (10, 0.30, 0.3, False),
-            (10, 0.35, 0.3, False),
-            (10, 0.36, 0.3, True),
-            (50, 0.06, 0.3, False),
-            (50, 0.07, 0.3, True),
-        ]:
+            (10, 0.10, 1.0, False), (10, 0.11, 1.0, True), (50, 0.018, 1.0, False),
+            (50, 0.02, 1.0, True), (10, 0.30, 0.3, False), (10, 0.35, 0.3, False),
+            (10, 0.36, 0.3, True), (50, 0.06, 0.3, False), (50, 0.07, 0.3, True),
+        ]:  # fmt: skip
             entailment, contradiction = camps([1, n - 1], within=(0.95, 0.01), across=(leak, 0.95))
             verdict = judge(make_evidence(entailment, contradiction), Radar(pair_scale=scale))
             assert verdict.documents[0].kept is poison_kept, (n, leak, scale)

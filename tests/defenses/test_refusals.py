@@ -5,15 +5,11 @@ from radarstream.defenses.attribution.judge import Refusal, refusal_in
 
 def test_kinds() -> None:
     for reply, kind in [
-        ("I don't know", Refusal.BARE),
-        ("I don\u2019t know.", Refusal.BARE),
-        ("Sorry, I do not know!", Refusal.BARE),
-        ("", Refusal.BARE),
-        (" ... ", Refusal.BARE),
+        ("I don't know", Refusal.BARE), ("I don\u2019t know.", Refusal.BARE),
+        ("Sorry, I do not know!", Refusal.BARE), ("", Refusal.BARE), (" ... ", Refusal.BARE),
         ("I don't know who won the cup.", Refusal.LACKS),
         ("There is not enough information to answer.", Refusal.LACKS),
-        ("No information found", Refusal.LACKS),
-        ("It cannot be determined.", Refusal.LACKS),
+        ("No information found", Refusal.LACKS), ("It cannot be determined.", Refusal.LACKS),
         ("That is not mentioned in the context", Refusal.LACKS),
         ("The passages do not say who won.", Refusal.LACKS),
         ("The provided context doesn\u2019t contain the answer.", Refusal.LACKS),
@@ -23,18 +19,12 @@ def test_kinds() -> None:
         ("I can\u2019t provide misleading information.", Refusal.DECLINES),
         ("I'm sorry, but I cannot assist with harmful content.", Refusal.DECLINES),
         ("I am unable to help with that.", Refusal.DECLINES),
-        ("I'm not allowed to answer.", Refusal.DECLINES),
-        ("We must decline.", Refusal.DECLINES),
-        ("Sorry, I won't share this.", Refusal.DECLINES),
-        ("Rome", None),
-        ("The bank cannot provide loans", None),
-        ("Nobody knows for certain", None),
-        ("Information technology", None),
-        ("They can't win", None),
-        ("No", None),
-        ("I, Robot", None),
-        ("{braces} %s", None),
-    ]:
+        ("I'm not allowed to answer.", Refusal.DECLINES), ("We must decline.", Refusal.DECLINES),
+        ("Sorry, I won't share this.", Refusal.DECLINES), ("Rome", None),
+        ("The bank cannot provide loans", None), ("Nobody knows for certain", None),
+        ("Information technology", None), ("They can't win", None), ("No", None),
+        ("I, Robot", None), ("{braces} %s", None),
+    ]:  # fmt: skip
         assert refusal_in(reply) is kind
 
 

@@ -80,13 +80,9 @@ class TestInference:
     def test_documents_are_kept_for_a_phrase_that_is_heard(self):
         verdict = judge(["Rome", None, "Rome", "Oslo", "Rome", "Rome"])
         assert [(d.kept, d.reason) for d in verdict.documents] == [
-            (True, Reason.SUPPORTED),
-            (False, Reason.UNINFORMATIVE),
-            (True, Reason.SUPPORTED),
-            (False, Reason.OUTVOTED),
-            (True, Reason.SUPPORTED),
-            (True, Reason.SUPPORTED),
-        ]
+            (True, Reason.SUPPORTED), (False, Reason.UNINFORMATIVE), (True, Reason.SUPPORTED),
+            (False, Reason.OUTVOTED), (True, Reason.SUPPORTED), (True, Reason.SUPPORTED),
+        ]  # fmt: skip
         assert verdict.documents[3].atomic_answer == "Oslo"
         assert verdict.documents[1].atomic_answer is None
 

@@ -170,17 +170,9 @@ _take = HoldBack.take
 MUTANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     mutant.__name__: mutant
     for mutant in (
-        commit_before_publish,
-        mark_sent_before_publish,
-        commit_past_held_records,
-        ignore_compare_and_set,
-        forget_what_was_polled_before_an_error,
-        fold_repetitions,
-        rewind_memory,
-        forget_the_highest_offset,
-        fold_before_dead_letters,
-        swallow_publication_errors,
-        skip_a_batch_that_fails,
-        release_by_waiting_alone,
+        commit_before_publish, mark_sent_before_publish, commit_past_held_records,
+        ignore_compare_and_set, forget_what_was_polled_before_an_error, fold_repetitions,
+        rewind_memory, forget_the_highest_offset, fold_before_dead_letters,
+        swallow_publication_errors, skip_a_batch_that_fails, release_by_waiting_alone,
     )
-}
+}  # fmt: skip

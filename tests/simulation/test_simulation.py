@@ -61,14 +61,8 @@ def test_lives_are_full_of_faults() -> None:
     """The simulation would prove nothing if nothing went wrong in it."""
     traces = [lived(seed)[1] for seed in range(60)]
     for event in (
-        "CRASH",
-        "meanwhile",
-        "tries again",
-        "went through",
-        "model fails",
-        "anew",
-        "late",
-    ):
+        "CRASH", "meanwhile", "tries again", "went through", "model fails", "anew", "late",
+    ):  # fmt: skip
         assert sum(event in trace for trace in traces) >= 3, event
 
 

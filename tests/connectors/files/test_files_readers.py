@@ -141,31 +141,17 @@ def test_yearly_bad_parts_leave_the_others_alone(tmp_path) -> None:
         "yearly_contexts": {"2015": year("Cid"), "2016": {"answer": "x"}, "201x": year("Cid")},
     }
     items = [
-        good,
-        7,
-        {"yearly_contexts": {"2015": year("Cid")}},
-        {"question": "Who?"},
-        {"question": "Who?", "yearly_contexts": {}},
-        {**good, "provenance": "rumour"},
-        {"question": "x" * 2_001, "yearly_contexts": {"2015": year("Cid")}},
-        mixed,
-        good,
-    ]
+        good, 7, {"yearly_contexts": {"2015": year("Cid")}}, {"question": "Who?"},
+        {"question": "Who?", "yearly_contexts": {}}, {**good, "provenance": "rumour"},
+        {"question": "x" * 2_001, "yearly_contexts": {"2015": year("Cid")}}, mixed, good,
+    ]  # fmt: skip
     records = list(read_records(written(tmp_path, items)))
     found = [outcome(record) for record in records]
     assert [f if isinstance(f, ReasonClass) else "read" for f in found] == [
-        "read",
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.MISSING_FIELD,
-        ReasonClass.MISSING_FIELD,
-        ReasonClass.MISSING_FIELD,
-        ReasonClass.OUT_OF_RANGE,
-        ReasonClass.OUT_OF_RANGE,
-        "read",
-        ReasonClass.MISSING_FIELD,
-        ReasonClass.WRONG_TYPE,
-        "read",
-    ]
+        "read", ReasonClass.WRONG_TYPE, ReasonClass.MISSING_FIELD, ReasonClass.MISSING_FIELD,
+        ReasonClass.MISSING_FIELD, ReasonClass.OUT_OF_RANGE, ReasonClass.OUT_OF_RANGE, "read",
+        ReasonClass.MISSING_FIELD, ReasonClass.WRONG_TYPE, "read",
+    ]  # fmt: skip
     assert [record.position for record in records] == list(range(1, 12))
     assert json.loads(records[1].payload) == 7
     assert json.loads(records[8].payload) == {"2016": {"answer": "x"}}
@@ -333,29 +319,18 @@ def test_weekly_bad_rows_come_with_their_bytes_and_leave_the_others_alone(tmp_pa
     path = week(
         tmp_path,
         [
-            "{torn",
-            results("unknown"),
-            results(search_time=""),
-            results(search_time="2023-07-08"),
-            results(search_result={}),
-            results("b"),
-            results(),
+            "{torn", results("unknown"), results(search_time=""),
+            results(search_time="2023-07-08"), results(search_result={}), results("b"), results(),
         ],
         ["[", question("b", answer=["3"]), question("c", answer=["x"]), question()],
-    )
+    )  # fmt: skip
     records = list(read_records(path))
     found = [outcome(record) for record in records]
     assert found[:-1] == [
-        ReasonClass.MALFORMED_JSON,
-        ReasonClass.OUT_OF_RANGE,
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.MALFORMED_JSON,
-        ReasonClass.MISSING_FIELD,
-        ReasonClass.MISSING_TIME,
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.MISSING_FIELD,
-    ]
+        ReasonClass.MALFORMED_JSON, ReasonClass.OUT_OF_RANGE, ReasonClass.WRONG_TYPE,
+        ReasonClass.MALFORMED_JSON, ReasonClass.MISSING_FIELD, ReasonClass.MISSING_TIME,
+        ReasonClass.WRONG_TYPE, ReasonClass.WRONG_TYPE, ReasonClass.MISSING_FIELD,
+    ]  # fmt: skip
     assert isinstance(found[-1], SearchSnapshot)
     assert (records[3].payload, records[3].position) == (b"{torn", 1)
     assert len({(record.source, record.position) for record in records}) == len(records)

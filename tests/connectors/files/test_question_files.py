@@ -82,40 +82,25 @@ def test_unusable_items_leave_the_others_alone(tmp_path) -> None:
     found = outcomes(
         tmp_path,
         [
-            item(),
-            item(question=None) | {"question": ""},
-            item(context="plain text"),
-            item(context="[1, 2"),
-            item(context="[__import__('os').getcwd()]"),
-            item(context=[["no object"]]),
-            {"context": []},
-            item(context=[]),
+            item(), item(question=None) | {"question": ""}, item(context="plain text"),
+            item(context="[1, 2"), item(context="[__import__('os').getcwd()]"),
+            item(context=[["no object"]]), {"context": []}, item(context=[]),
         ],
-    )
+    )  # fmt: skip
     assert found[1:-1] == [
-        ReasonClass.OUT_OF_RANGE,
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.WRONG_TYPE,
-        ReasonClass.MISSING_FIELD,
-    ]
+        ReasonClass.OUT_OF_RANGE, ReasonClass.WRONG_TYPE, ReasonClass.WRONG_TYPE,
+        ReasonClass.WRONG_TYPE, ReasonClass.WRONG_TYPE, ReasonClass.MISSING_FIELD,
+    ]  # fmt: skip
     assert isinstance(found[0], SearchSnapshot)
     assert found[-1].documents == ()
 
 
 def test_literal_parses_lists_only_and_never_evaluates() -> None:
     for text, value in [
-        ("['a', 'b\\d']", ["a", "b\\d"]),
-        (" ['a']\n", ["a"]),
-        ("[Redacted]", "[Redacted]"),
-        ("[" * 5000, "[" * 5000),
-        ("[" + "-" * 90_000 + "1]", "[" + "-" * 90_000 + "1]"),
-        ("['\x00']", "['\x00']"),
-        ("plain", "plain"),
-        ("open('x')", "open('x')"),
-        (["a"], ["a"]),
-    ]:
+        ("['a', 'b\\d']", ["a", "b\\d"]), (" ['a']\n", ["a"]), ("[Redacted]", "[Redacted]"),
+        ("[" * 5000, "[" * 5000), ("[" + "-" * 90_000 + "1]", "[" + "-" * 90_000 + "1]"),
+        ("['\x00']", "['\x00']"), ("plain", "plain"), ("open('x')", "open('x')"), (["a"], ["a"]),
+    ]:  # fmt: skip
         assert literal(text) == value
 
 

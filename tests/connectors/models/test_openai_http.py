@@ -114,21 +114,17 @@ def test_the_request_holds_what_the_options_say(make: Make, server: FaultServer)
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(status(429, Retry_After="0"), id="429"),
-        pytest.param(status(500), id="500"),
-        pytest.param(status(503), id="503"),
-        pytest.param(reset, id="reset"),
-        pytest.param(half, id="half a body"),
-        pytest.param(sends(b""), id="empty body"),
+        pytest.param(status(429, Retry_After="0"), id="429"), pytest.param(status(500), id="500"),
+        pytest.param(status(503), id="503"), pytest.param(reset, id="reset"),
+        pytest.param(half, id="half a body"), pytest.param(sends(b""), id="empty body"),
         pytest.param(sends(b"<html>Sign in</html>"), id="html"),
         pytest.param(sends(b'{"choices": [{"mess'), id="half json"),
-        pytest.param(sends(b"[" * 100_000), id="deep json"),
-        pytest.param(sends([]), id="a list"),
+        pytest.param(sends(b"[" * 100_000), id="deep json"), pytest.param(sends([]), id="a list"),
         pytest.param(sends({"choices": []}), id="no choice"),
         pytest.param(sends({"choices": [{"message": "hi"}]}), id="message is text"),
         pytest.param(sends({"choices": [{"message": {"content": ["x"]}}]}), id="content is a list"),
     ],
-)
+)  # fmt: skip
 def test_a_passing_fault_costs_nothing(make: Make, server: FaultServer, fault: Fault) -> None:
     server.script.extend([fault, fault])
     generator = make()

@@ -385,12 +385,7 @@ def test_positions_that_are_none(position: object, rank: int) -> None:
 
 def test_what_has_no_address_of_the_web_is_no_voice() -> None:
     for url in [
-        "javascript:alert(1)",
-        "data:text/html,x",
-        "ftp://a.org",
-        "//a.org",
-        "",
-        None,
+        "javascript:alert(1)", "data:text/html,x", "ftp://a.org", "//a.org", "", None,
         f"https://a.org/{'u' * 2_000}",
-    ]:
+    ]:  # fmt: skip
         assert documents([result(1, link=url)], NOW, **MEMBERS) == []

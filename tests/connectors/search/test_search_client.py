@@ -179,15 +179,10 @@ def test_the_reason_of_a_refusal_is_told(server: SearchServer) -> None:
 
 def test_words_of_the_service_are_repeated_only_when_safe() -> None:
     for said, repeated in [
-        ("plain words", "plain words"),
-        (f"key={KEY}", ""),
-        (f"key ends in {KEY[-6:]}", ""),
-        (f"KEY {KEY[10:20].upper()}", ""),
-        ("a\x1b[31m\nb", "a [31m b"),
-        (None, ""),
-        ({"a": 1}, ""),
-        ("x" * 1_000, "x" * 159 + "…"),
-    ]:
+        ("plain words", "plain words"), (f"key={KEY}", ""), (f"key ends in {KEY[-6:]}", ""),
+        (f"KEY {KEY[10:20].upper()}", ""), ("a\x1b[31m\nb", "a [31m b"), (None, ""),
+        ({"a": 1}, ""), ("x" * 1_000, "x" * 159 + "…"),
+    ]:  # fmt: skip
         assert quotable(said, KEY) == repeated
 
 

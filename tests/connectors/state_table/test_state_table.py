@@ -319,19 +319,14 @@ def test_sqlite_settings(tmp_path: Path) -> None:
 
 def test_an_unusable_url_is_refused_without_its_password() -> None:
     for url in [
-        "hunter2",
-        "mysql://root:hunter2@localhost/db",
-        "nonsense+driver://root:hunter2@localhost/db",
-        "postgresql://user:hunter2/x@localhost/db",
-        "postgresql://user:hunter2@localhost:port/db",
-        "postgresql://user:hunter2@127.0.0.1:1/db",
+        "hunter2", "mysql://root:hunter2@localhost/db",
+        "nonsense+driver://root:hunter2@localhost/db", "postgresql://user:hunter2/x@localhost/db",
+        "postgresql://user:hunter2@localhost:port/db", "postgresql://user:hunter2@127.0.0.1:1/db",
         "postgresql://127.0.0.1:1/db?user=u&password=hunter2",
         "postgresql://127.0.0.1:1/db?nosuch=hunter2",
-        "postgresql+psycopg2://user:hunter2@127.0.0.1:1/db",
-        "sqlite://",
-        "sqlite:///:memory:",
+        "postgresql+psycopg2://user:hunter2@127.0.0.1:1/db", "sqlite://", "sqlite:///:memory:",
         "sqlite:////proc/nowhere/state.db",
-    ]:
+    ]:  # fmt: skip
         with pytest.raises((ConfigurationError, DatabaseUnavailableError)) as caught:
             open_engine(url)
         assert "hunter2" not in "".join(traceback.format_exception(caught.value))

@@ -61,18 +61,13 @@ class TestVerbatim:
 
     def test_no_dress_hides_a_copy(self):
         for dressed in [
-            DOCUMENT.upper(),
-            DOCUMENT.swapcase(),
-            DOCUMENT.replace(" ", ""),
-            DOCUMENT.replace(" ", "\u2009"),
-            DOCUMENT.replace(" ", "-"),
-            DOCUMENT.replace(" ", "\n> "),
-            " ".join(DOCUMENT),
+            DOCUMENT.upper(), DOCUMENT.swapcase(), DOCUMENT.replace(" ", ""),
+            DOCUMENT.replace(" ", "\u2009"), DOCUMENT.replace(" ", "-"),
+            DOCUMENT.replace(" ", "\n> "), " ".join(DOCUMENT),
             "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in DOCUMENT),
-            DOCUMENT.translate(LOOKS),
-            DOCUMENT.replace("o", "ö").replace("e", "é"),
+            DOCUMENT.translate(LOOKS), DOCUMENT.replace("o", "ö").replace("e", "é"),
             f"*{DOCUMENT.replace(' ', '* *')}*",
-        ]:
+        ]:  # fmt: skip
             assert audited(dressed).action == "refuse"
 
     @settings(max_examples=20, deadline=None)
