@@ -10,7 +10,8 @@ import structlog
 from radarstream.connectors import notifier as module
 from radarstream.connectors.notifier import Notifier
 from radarstream.schemas.errors import ConfigurationError
-from tests.webhook_receiver import Receiver, Reply, receiving
+from tests.replies import Reply
+from tests.webhook_receiver import Receiver, receiving
 
 SECRET = "canary-topic"
 
@@ -29,7 +30,7 @@ def addressed(monkeypatch: pytest.MonkeyPatch, *receivers: Receiver, scheme: str
 
 @pytest.mark.parametrize("scheme", ["json", "ntfy"])
 def test_a_message_arrives_as_it_was_written(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with receiving(last=Reply(200)) as receiver:
+    with receiving(last=Reply()) as receiver:
         addressed(monkeypatch, receiver, scheme=scheme)
         assert Notifier("TEAM_ALERTS").deliver("Answer changed", "now: Zürich\nsites: a").accepted
     (request,) = receiver.received
@@ -39,8 +40,10 @@ def test_a_message_arrives_as_it_was_written(scheme: str, monkeypatch: pytest.Mo
 
 def test_each_address_gets_it_once_although_another_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        receiving(last=Reply(200)) as first,
-        receiving([Reply(503), Reply(reset=True), Reply(403)], last=Reply(200)) as second,
+        receiving(last=Reply()) as first,
+        receiving(
+            [Reply(status=503), Reply(close=True), Reply(status=403)], last=Reply()
+        ) as second,
     ):
         addressed(monkeypatch, first, second)
         with structlog.testing.capture_logs() as lines:
@@ -52,7 +55,7 @@ def test_each_address_gets_it_once_although_another_fails(monkeypatch: pytest.Mo
 
 def test_who_is_asked_to_stop_gives_up_without_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     stop = Event()
-    with receiving(last=Reply(500)) as receiver:
+    with receiving(last=Reply(status=500)) as receiver:
         addressed(monkeypatch, receiver)
         notifier = Notifier("TEAM_ALERTS", stop)
         stop.set()

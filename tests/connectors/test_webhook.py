@@ -17,7 +17,8 @@ from pydantic import ValidationError
 from radarstream.connectors.webhook import Webhook
 from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.schemas.errors import ConfigurationError
-from tests.webhook_receiver import Reply, receiving
+from tests.replies import Reply
+from tests.webhook_receiver import receiving
 
 SECRET = "canary-secret"
 BODY = '{"answer":"Zürich"}'.encode()
@@ -48,7 +49,8 @@ def test_an_alert_is_signed_and_named() -> None:
 
 @pytest.mark.parametrize(
     "failure",
-    [*map(Reply, (500, 503, 408, 425, 429)), Reply(hang=True), Reply(reset=True), Reply(drip=True)],
+    [*(Reply(status=code) for code in (500, 503, 408, 425, 429))]
+    + [Reply(hang=True), Reply(close=True), Reply(slow_head=True)],
     ids=str,
 )
 def test_what_may_pass_is_tried_again(failure: Reply) -> None:
@@ -63,9 +65,14 @@ def test_what_may_pass_is_tried_again(failure: Reply) -> None:
 
 def test_what_will_not_pass_is_tried_once() -> None:
     """No redirect is followed, wherever it leads."""
-    replies = [Reply(n, {"Location": "/else"}) for n in (400, 401, 404, 410, 422, 301, 307, 308)]
+    replies = [
+        Reply(status=n, headers={"Location": "/else"})
+        for n in (400, 401, 404, 410, 422, 301, 307, 308)
+    ]
     nowhere = ("//\u202e.é:x/", "http://[", "\xff\xfe://")
-    replies += [Reply(302, {"Location": p.encode().decode("latin-1")}) for p in nowhere]
+    replies += [
+        Reply(status=302, headers={"Location": p.encode().decode("latin-1")}) for p in nowhere
+    ]
     with (
         receiving(replies) as receiver,
         Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
@@ -77,10 +84,10 @@ def test_what_will_not_pass_is_tried_once() -> None:
             assert [r.path for r in receiver.received] == ["/hook"] * tries
 
 
-LATER = Reply(503, {"Retry-After": "3000"})  # a long pause
+LATER = Reply(status=503, headers={"Retry-After": "3000"})  # a long pause
 
 
-@pytest.mark.parametrize(("reply", "tries"), [(Reply(503), 8), (LATER, 1)])
+@pytest.mark.parametrize(("reply", "tries"), [(Reply(status=503), 8), (LATER, 1)])
 def test_no_failure_ends_the_tries_but_a_stop_does(reply: Reply, tries: int) -> None:
     stop, attempts = Event(), []
     with (
@@ -98,7 +105,7 @@ def test_no_failure_ends_the_tries_but_a_stop_does(reply: Reply, tries: int) -> 
 
 def test_an_endless_answer_is_not_read() -> None:
     with (
-        receiving(last=Reply(200, {"Content-Length": "1000000000000"})) as receiver,
+        receiving(last=Reply(headers={"Content-Length": "1000000000000"})) as receiver,
         Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
     ):
         assert webhook.deliver("cup/4", BODY).accepted
@@ -106,7 +113,7 @@ def test_an_endless_answer_is_not_read() -> None:
 
 def test_neither_secret_nor_address_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
     structlog.reset_defaults()  # a command that ran in this process may have set up its own logs
-    with receiving([Reply(500), Reply(reset=True)]) as receiver:
+    with receiving([Reply(status=500), Reply(close=True)]) as receiver:
         options = WebhookOptions(url=f"{receiver.url}/token-in-path?key=token-in-query", **QUICK)
         with Webhook(options) as webhook:
             webhook.deliver("cup/4", BODY)

@@ -35,7 +35,8 @@ from tests.clocks import until
 from tests.commands import refused, run
 from tests.markdown import code_block
 from tests.programs import Program, started
-from tests.webhook_receiver import Reply, receiving
+from tests.replies import Reply
+from tests.webhook_receiver import TAKEN, receiving
 from tests.wire_samples import ANSWER, REJECTED
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "consuming.md"
@@ -302,8 +303,8 @@ def alerting(site: Site, url: str, more: str = "") -> Site:
 
 
 def test_alerts_survive_kills_and_a_receiver_that_is_down(own_site: Site) -> None:
-    down = [Reply(503)] * 5
-    with receiving([Reply(), *down], last=Reply(503)) as receiver:
+    down = [Reply(status=503)] * 5
+    with receiving([TAKEN, *down], last=Reply(status=503)) as receiver:
         site = alerting(own_site, receiver.url)
         with radarstream("alert", "--config", site.config) as first:
             first.line(first.err, "alerting")
@@ -313,7 +314,7 @@ def test_alerts_survive_kills_and_a_receiver_that_is_down(own_site: Site) -> Non
             receiver.wait_for(4)
         before = [r.headers["Idempotency-Key"] for r in receiver.received[:1]]
         receiver.replies.clear()
-        receiver.last = Reply()
+        receiver.last = TAKEN
         mark = len(receiver.received)
         with radarstream("alert", "--config", site.config) as third:
             until(lambda: len({r.headers["Idempotency-Key"] for r in receiver.received}) == 4)
@@ -336,7 +337,7 @@ def caught_up(site: Site) -> bool:
 def test_a_sample_alert_tries_the_receiver_out(tmp_path: Path) -> None:
     config = tmp_path / "alerts.toml"
     for status, code, said in ((204, 0, "accepted"), (403, 1, "not accepted")):
-        with receiving(last=Reply(status)) as receiver:
+        with receiving(last=Reply(status=status)) as receiver:
             config.write_text(f'profile = "scripted"\n[alerts.webhook]\nurl = "{receiver.url}"\n')
             with radarstream("alert", "--test", "--config", config) as command:
                 line = command.line(command.out, "the sample alert was")
@@ -353,7 +354,7 @@ def test_a_sample_alert_tries_the_receiver_out(tmp_path: Path) -> None:
 def test_people_get_what_they_chose_beside_a_webhook_that_is_down(own_site, monkeypatch) -> None:
     """Each receiver has its own place in the topic; a digest is one message."""
     site = own_site
-    with receiving(last=Reply(503)) as hook, receiving(last=Reply(200)) as team:
+    with receiving(last=Reply(status=503)) as hook, receiving(last=Reply()) as team:
         address = team.url.replace("http", "json", 1).replace("hook", "canary-secret")
         monkeypatch.setenv("TEAM_ALERTS", address)
         channel = '[alerts.channels.team]\nvariable = "TEAM_ALERTS"\nqueries = ["a"]\n'
@@ -375,7 +376,7 @@ def test_a_sample_tries_each_channel_out(tmp_path: Path, monkeypatch: pytest.Mon
         'profile = "scripted"\n[alerts.channels.on-call]\nvariable = "ON_CALL"\n'
         '[alerts.channels.team]\nvariable = "TEAM"\n'
     )
-    with receiving(last=Reply(200)) as receiver:
+    with receiving(last=Reply()) as receiver:
         monkeypatch.setenv("TEAM", receiver.url.replace("http", "json", 1))
         monkeypatch.setenv("ON_CALL", "json://127.0.0.1:1/canary-secret")
         result = CliRunner().invoke(app, ["alert", "--test", "--config", str(config)])

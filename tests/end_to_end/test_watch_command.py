@@ -17,9 +17,10 @@ from radarstream.schemas.codec import decode_snapshot
 from radarstream.schemas.records import Limits
 from tests.brokers import Broker
 from tests.clocks import until
-from tests.connectors.search.search_server import KEY, Reply, SearchServer, page, results, serve
+from tests.connectors.search.search_server import KEY, SearchServer, page, results, serve
 from tests.end_to_end.running_job import events
 from tests.programs import REPOSITORY, started
+from tests.replies import Reply
 
 LIST = """
 defaults: {cadence: 1h, k: 10}

@@ -30,7 +30,7 @@ def reply(request: dict) -> str:
 @pytest.fixture
 def server() -> Iterator[FaultServer]:
     with serving() as state:
-        state.always = lambda handler, request: says(reply(request))(handler, request)
+        state.always = lambda request: says(reply(request))
         yield state
 
 

@@ -31,9 +31,9 @@ from tests.connectors.models.fault_server import (
     hang,
     reset,
     says,
-    sends,
     status,
 )
+from tests.replies import Reply
 from tests.servers import free_port
 
 CANARY = "sk-canary-7f3a"  # never a real key
@@ -116,13 +116,13 @@ def test_the_request_holds_what_the_options_say(make: Make, server: FaultServer)
     [
         pytest.param(status(429, Retry_After="0"), id="429"), pytest.param(status(500), id="500"),
         pytest.param(status(503), id="503"), pytest.param(reset, id="reset"),
-        pytest.param(half, id="half a body"), pytest.param(sends(b""), id="empty body"),
-        pytest.param(sends(b"<html>Sign in</html>"), id="html"),
-        pytest.param(sends(b'{"choices": [{"mess'), id="half json"),
-        pytest.param(sends(b"[" * 100_000), id="deep json"), pytest.param(sends([]), id="a list"),
-        pytest.param(sends({"choices": []}), id="no choice"),
-        pytest.param(sends({"choices": [{"message": "hi"}]}), id="message is text"),
-        pytest.param(sends({"choices": [{"message": {"content": ["x"]}}]}), id="content is a list"),
+        pytest.param(half, id="half a body"), pytest.param(Reply(b""), id="empty body"),
+        pytest.param(Reply(b"<html>Sign in</html>"), id="html"),
+        pytest.param(Reply(b'{"choices": [{"mess'), id="half json"),
+        pytest.param(Reply(b"[" * 100_000), id="deep json"), pytest.param(Reply([]), id="a list"),
+        pytest.param(Reply({"choices": []}), id="no choice"),
+        pytest.param(Reply({"choices": [{"message": "hi"}]}), id="message is text"),
+        pytest.param(Reply({"choices": [{"message": {"content": ["x"]}}]}), id="content is a list"),
     ],
 )  # fmt: skip
 def test_a_passing_fault_costs_nothing(make: Make, server: FaultServer, fault: Fault) -> None:
@@ -153,7 +153,7 @@ def test_attempts_are_bounded_and_an_outage_is_told(make, server, code):
         pytest.param(status(404), True, id="404"),
         pytest.param(status(429, "insufficient_quota"), True, id="no credit"),
         pytest.param(status(302, Location="http://127.0.0.1:9/"), True, id="redirect"),
-        pytest.param(sends(b"x" * 1_000_000), False, id="1 MB"),
+        pytest.param(Reply(b"x" * 1_000_000), False, id="1 MB"),
         pytest.param(says("word " * 200_000), False, id="1 MB of answer"),
         pytest.param(says(None), False, id="null"),
         pytest.param(says(""), False, id="empty where the task is no single page"),
@@ -191,10 +191,10 @@ def test_a_page_that_makes_the_model_decline_costs_that_page_only(make, server, 
 def test_impossible_token_counts_are_no_counts(make: Make, server: FaultServer) -> None:
     generator = make()
     for usage in ({"prompt_tokens": -1}, {"prompt_tokens": True}, [], "many"):
-        server.always = sends({**chat_reply("Bern"), "usage": usage})
+        server.always = Reply({**chat_reply("Bern"), "usage": usage})
         generator.complete([page(0)])
     assert (generator.client.tokens_in, generator.client.tokens_out) == (0, 0)
-    server.always = sends({**chat_reply(""), "usage": None})
+    server.always = Reply({**chat_reply(""), "usage": None})
     assert "no text" in str(failure(generator)), "without a count an empty text is no answer"
 
 
@@ -254,16 +254,12 @@ def test_all_stages_together_keep_the_deadline(make, server, fault):
     )  # three times with a deadline for each wave
     assert generator.client.errors["timeout"] == 12  # those in flight; the others were never asked
     server.always = None
-    server.stopping.set()
+    server.closing.set()
     assert generator.complete([page(0)])[0].text == "Bern"  # no connection was lost
 
 
 def test_waiting_behind_another_snapshot_does_not_count(make: Make, server: FaultServer) -> None:
-    def slow(handler: Any, request: dict[str, Any]) -> None:
-        server.stopping.wait(0.3)
-        handler.reply(200, chat_reply("Bern"))
-
-    server.always = slow
+    server.always = Reply(chat_reply("Bern"), after_s=0.3)
     generator = make(deadline_s=1.6, concurrency=1)  # 0.56 s for each question's documents
     prompts = [page(0, f"Where is zoo {number}?") for number in range(4)]
     assert len(generator.complete(prompts)) == 4
@@ -307,10 +303,10 @@ def test_the_model_id_names_what_decides_the_answer(make: Make) -> None:
 def test_keys_and_pages_stay_out_of_errors_and_logs(make, server, caplog):
     caplog.set_level(logging.DEBUG)
     generator = make(attempts=1, failures_to_open=999)
-    echo = sends({"error": {"message": CANARY + PHRASE, "code": CANARY, "type": PHRASE}}, 400)
+    echo = Reply({"error": {"message": CANARY + PHRASE, "code": CANARY, "type": PHRASE}}, 400)
     seen = [repr(generator), str(generator), generator.model_id, repr(generator.options)]
     faults = [status(code, CANARY) for code in (400, 401, 403, 404, 429, 500)]
-    for fault in [*faults, echo, sends(CANARY.encode()), says(None, refusal=PHRASE), half, reset]:
+    for fault in [*faults, echo, Reply(CANARY.encode()), says(None, refusal=PHRASE), half, reset]:
         server.always = fault
         try:
             generator.complete([page(0)])

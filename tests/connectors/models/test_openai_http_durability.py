@@ -20,16 +20,13 @@ from tests.builders import make_snapshot
 from tests.clocks import until
 from tests.connectors.models.fault_server import FaultServer, chat_reply, status
 from tests.programs import done, started
+from tests.replies import Reply
 
 COUNT, IN_FLIGHT = 60, 4
 
 
 def test_a_killed_client_repeats_only_what_was_in_flight(server, tmp_path):
-    def slow(handler: Any, request: dict[str, Any]) -> None:
-        server.stopping.wait(0.02)
-        handler.reply(200, chat_reply("Bern"))
-
-    server.always = slow
+    server.always = Reply(chat_reply("Bern"), after_s=0.02)
     client = (server.url, f"sqlite:///{tmp_path / 'state.db'}", str(COUNT))
     module = "tests.connectors.models.openai_client"
     with started(*client, out=tmp_path / "log", module=module) as running:
@@ -61,9 +58,9 @@ def answers_of(found: Ready | Failure) -> tuple[AtomicAnswer, ...]:
 
 
 def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(server, engine):
-    def unless_lima(handler: Any, request: dict[str, Any]) -> None:
+    def unless_lima(request: dict[str, Any]) -> Reply:
         broken = "Lima" in request["messages"][-1]["content"]
-        handler.reply(400 if broken else 200, chat_reply("Bern"))
+        return Reply(chat_reply("Bern"), 400 if broken else 200)
 
     server.always = unless_lima
     pipeline = pipeline_over(server, engine)

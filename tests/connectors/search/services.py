@@ -7,7 +7,7 @@ from typing import Any
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.searching import FailureClass
 from tests.connectors.search import search_server as serpapi
-from tests.connectors.search.search_server import Reply
+from tests.replies import Reply
 
 Results = Sequence[tuple[str, str, str]]  # address, text, date
 

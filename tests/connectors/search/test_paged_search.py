@@ -19,8 +19,9 @@ from radarstream.schemas.records import Limits
 from radarstream.schemas.searching import DateSpan, FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import Provenance, Query
 from tests.clocks import FakeClock
-from tests.connectors.search.search_server import KEY, Reply, SearchServer, page, result, results
+from tests.connectors.search.search_server import KEY, SearchServer, page, result, results
 from tests.connectors.search.services import CASES
+from tests.replies import Reply
 
 NOW = datetime(2025, 6, 1, 12, 0, 0, 250_999, tzinfo=UTC)
 CUP = Query("cup", "Who won the cup?", ("sport",))
@@ -216,7 +217,7 @@ def test_short_pages_are_told(server: SearchServer, clock: FakeClock) -> None:
         (Reply({"error": "hourly throughput"}, 429), 1),
         (Reply({"error": "oops"}, 500), 1),
         (Reply("", 503), 1),
-        (Reply("", reset=True), 1),
+        (Reply(close=True), 1),
         (Reply("", hang=True), 3),  # the service may have searched, so each try counts
         (Reply("<html>", 200, "text/html"), 3),
         (Reply('{"half": ', 200), 3),

@@ -18,8 +18,9 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.searching import FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import Query
 from tests.clocks import FakeClock
-from tests.connectors.search.search_server import JSON, KEY, Reply, SearchServer, page, results
+from tests.connectors.search.search_server import KEY, SearchServer, page, results
 from tests.connectors.search.services import CASES, brave_error
+from tests.replies import JSON, Reply
 
 CUP = SearchRequest(Query("cup", "Who won the cup?"))
 HTML = "<html>down for maintenance, key {key}</html>"
@@ -49,7 +50,7 @@ SHAPES = {
     "error member that is an object": (Reply({"error": {"k": "{key}"}}, 400), FailureClass.REFUSED),
     "HTML with 200": (Reply(HTML, 200, "text/html"), FailureClass.MALFORMED),
     "half JSON": (Reply('{"search_metadata": {"id', 200), FailureClass.MALFORMED),
-    "cut short": (Reply('{"a": "', 200, truncate=True), FailureClass.MALFORMED),
+    "cut short": (Reply({"a": "b"}, half=True), FailureClass.MALFORMED),
     "a list": (Reply([1, 2], 200), FailureClass.MALFORMED),
     "deep": (Reply('{"a":' * 3_000 + "1" + "}" * 3_000, 200), FailureClass.MALFORMED),
     "endless number": (Reply('{"a": ' + "9" * 9_000 + "}", 200), FailureClass.MALFORMED),
@@ -63,7 +64,7 @@ SHAPES = {
         Reply("", 302, JSON, {"Location": "http://127.0.0.1:9/?k={key}"}),
         FailureClass.REFUSED,
     ),
-    "reset": (Reply("", reset=True), FailureClass.UNAVAILABLE),
+    "reset": (Reply(close=True), FailureClass.UNAVAILABLE),
     "hang": (Reply("", hang=True), FailureClass.TIMEOUT),
 }
 
@@ -118,7 +119,7 @@ def test_a_refused_key_is_a_wrong_setting(server: SearchServer, name: str, statu
 @pytest.mark.parametrize("name", CASES)
 def test_the_check_of_a_service_is_no_search(server: SearchServer, name: str) -> None:
     client = client_of(server, name)
-    server.replies += [CASES[name].ready, Reply({"error": "{key}"}, 401), Reply("", reset=True)]
+    server.replies += [CASES[name].ready, Reply({"error": "{key}"}, 401), Reply(close=True)]
     assert server.url in client.check()
     with pytest.raises(ConfigurationError, match=CASES[name].variable):
         client.check()

@@ -7,8 +7,9 @@ import pytest
 from radarstream.connectors.search.options import SearchOptions
 from radarstream.pipelines.cli import doctor
 from radarstream.pipelines.cli.doctor import searches
-from tests.connectors.search.search_server import KEY, Reply, SearchServer, serve
+from tests.connectors.search.search_server import KEY, SearchServer, serve
 from tests.connectors.search.services import CASES
+from tests.replies import Reply
 from tests.servers import free_port
 
 ABOUT = Reply({"instance_name": "SearXNG", "engines": [], "version": "2026.11.2"})

@@ -25,7 +25,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
         port = int(state.url.removesuffix("/v1").rpartition(":")[2])
         ports = {"Ollama": port, "vLLM": free_port(), "llama.cpp server": free_port()}
         monkeypatch.setattr(doctor, "PORTS", ports)
-        state.always = lambda handler, request: says(reply(request))(handler, request)
+        state.always = lambda request: says(reply(request))
         yield state
 
 
@@ -95,10 +95,10 @@ def test_a_model_that_judges_is_tried_out(server: FaultServer) -> None:
         (found,) = (c for c in models(settings) if c.name == "relations")
         return found.ok, found.found, found.remedy
 
-    server.always = lambda handler, request: says(judge(request))(handler, request)
+    server.always = lambda request: says(judge(request))
     ok, found, _ = check()
     assert ok and "3 of 3 known pairs" in found
-    server.always = lambda handler, request: says("Let me think about it.")(handler, request)
+    server.always = says("Let me think about it.")
     ok, found, remedy = check()
     assert not ok and "misjudges 3 of 3 pairs (3 malformed)" in found
     assert "larger instruction-tuned model" in remedy

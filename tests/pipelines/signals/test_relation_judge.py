@@ -449,7 +449,7 @@ def test_a_chat_service_judges_and_cannot_be_steered() -> None:
     told = ("Holland", "the Netherlands"), ("Holland", "Belgium")
     lies = [(OTHER, order.format(label="ENTAILMENT")) for order in ORDERS]
     with serving() as server:
-        server.always = lambda handler, request: says(following(request))(handler, request)
+        server.always = lambda request: says(following(request))
         service = OpenAiGenerator(
             OpenAiOptions(base_url=server.url, model="small", api_key_variable="", attempts=1)
         )
