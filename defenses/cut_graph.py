@@ -219,10 +219,7 @@ def _not_judged(evidence: Evidence, place: int, voiceless: Mapping[int, Reason])
 
 
 def _document_verdicts(
-    evidence: Evidence,
-    selection: Selection,
-    margins: FloatArray,
-    voiceless: Mapping[int, Reason],
+    evidence: Evidence, selection: Selection, margins: FloatArray, voiceless: Mapping[int, Reason]
 ) -> tuple[DocumentVerdict, ...]:
     graph = selection.graph
     values = zip(graph.source.tolist(), graph.sink.tolist(), margins.tolist(), strict=True)

@@ -127,10 +127,7 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[str] | None = 
     relations = build_relations(settings.relations, lambda: generator, cached)
     tokens = build_tokens(settings)
     models = Models(
-        generator,
-        relations,
-        embedder,
-        None if tokens is None else Cached(tokens, cached),
+        generator, relations, embedder, None if tokens is None else Cached(tokens, cached)
     )
     if names := needs - set(Signal):
         models = load_plugin("lab", "retrieval_models")(models, settings, names, cached)

@@ -96,10 +96,7 @@ def opened_search(
 
 
 def searches(
-    search: Search,
-    request: SearchRequest,
-    further: int,
-    answers: Sequence[str] = (),
+    search: Search, request: SearchRequest, further: int, answers: Sequence[str] = ()
 ) -> Finding:
     """Yield what a request finds, then that with the results of up to `further` more searches.
 

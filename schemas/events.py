@@ -11,13 +11,7 @@ from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import ABSENT_UNSET, MOST_LYING, Document, Provenance, Strict
 from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support
 from radarstream.schemas.times import Moment
-from radarstream.schemas.verdict import (
-    UNSEEN,
-    Abstention,
-    DocumentVerdict,
-    MemoryDecision,
-    Verdict,
-)
+from radarstream.schemas.verdict import UNSEEN, Abstention, DocumentVerdict, MemoryDecision, Verdict
 
 TITLE_CHARACTERS: Final = 1_000  # of a title that are cited; a page may have a title of any length
 

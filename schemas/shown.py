@@ -24,10 +24,7 @@ LATIN_LOOKS: Final = str.maketrans(
     "ABESIJKMHOPCTYXABEZHIKMNOPTYXacdehijopsxyaeiknoptyx",
 )
 # For `str.translate`: full-width and small forms of ASCII characters.
-FULL_WIDTH: Final = {
-    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
-    0xFE64: ord("<"),
-}
+FULL_WIDTH: Final = {**{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}, 0xFE64: ord("<")}
 
 
 def is_shown(character: str) -> bool:

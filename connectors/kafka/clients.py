@@ -32,12 +32,7 @@ POLL_RECORDS = 64  # records decoded at once
 JOIN_S = 1.0  # a poll's least time while a group is split
 NAP_S = 0.05  # between two questions to a broker that has nothing for us
 CLOSE_MS = 2_000
-WRONG_SETTINGS = (
-    AuthorizationError,
-    InvalidTopicError,
-    KafkaConfigurationError,
-    *REFUSED,
-)
+WRONG_SETTINGS = (AuthorizationError, InvalidTopicError, KafkaConfigurationError, *REFUSED)
 
 # Below CRITICAL, kafka-python reports normal closing as an error, and on DEBUG it prints record
 # values and the SASL password. What matters is raised, and told by whoever catches it.

@@ -48,7 +48,7 @@ GEMMA: Final = Bundled(
     sha256={
         "gemma-3-270m-q4_k_m.gguf": (
             "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
-        ),
+        )
     },
 )
 MINILM: Final = Bundled(

@@ -11,13 +11,7 @@ from typing import Any, Final
 
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.prompt import NO, YES, Prompt
-from radarstream.schemas.tasks import (
-    ABSTENTION,
-    CONTRADICTION,
-    ENTAILMENT,
-    NEUTRAL,
-    TASKS,
-)
+from radarstream.schemas.tasks import ABSTENTION, CONTRADICTION, ENTAILMENT, NEUTRAL, TASKS
 
 _INJECTION: Final = re.compile(
     r"\b(?=[oar])(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"

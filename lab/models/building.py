@@ -146,7 +146,7 @@ def retrieval_models(settings: s.Settings) -> RetrievalModels:
         return RetrievalModels.model_validate(values)
     except ValidationError as error:
         layers = {"retrieval.models": values}
-        raise ConfigurationError(problems(error, RetrievalModels, values, layers)) from None
+        raise ConfigurationError(problems(error, values, layers)) from None
 
 
 def with_retrieval_models(

@@ -38,10 +38,7 @@ CONTROL_S = 10.0  # that a Sentinel or Strategist may take; then the rules decid
 
 
 def build_answerer(
-    settings: Settings,
-    accounts: StoredAccounts | None = None,
-    *,
-    engine: Engine | None = None,
+    settings: Settings, accounts: StoredAccounts | None = None, *, engine: Engine | None = None
 ) -> Answerer:
     """Create what answers questions from the settings. Raises ConfigurationError.
 
@@ -64,10 +61,7 @@ def build_answerer(
         retrievers={
             Origin.DOCUMENTS: given_documents,
             Origin.CORPUS: partial(
-                nearest,
-                shared_corpus(settings),
-                models.embedder,
-                settings.reading.further_searches,
+                nearest, shared_corpus(settings), models.embedder, settings.reading.further_searches
             ),
             Origin.SEARCH: WebSearch(settings, queries).retrieve,
         },

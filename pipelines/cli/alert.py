@@ -138,11 +138,6 @@ def serve(receiver: Receiver, settings: Settings, stop: Stop, *, once: bool) -> 
     ) as answers:
         answers.commit(answers.places())  # a group that begins with the next answer has begun
         alerting = Alerting(
-            answers,
-            receiver.deliver,
-            receiver.selected,
-            timing,
-            stopping=stop,
-            clock=stop.clock,
+            answers, receiver.deliver, receiver.selected, timing, stopping=stop, clock=stop.clock
         )
         return alerting.run(drained=lambda: once and answers.at_end())

@@ -35,8 +35,7 @@ STYLES: Final = {ClaimVerdict.SUPPORTED: "green", ClaimVerdict.REFUTED: "red"}
 def check(
     *,
     claim: Annotated[
-        str,
-        Argument(help="What is claimed, a whole sentence; with --claims the first document."),
+        str, Argument(help="What is claimed, a whole sentence; with --claims the first document.")
     ] = "",
     files: Files = None,
     claims: Annotated[

@@ -19,13 +19,7 @@ from radarstream.pipelines.cli.options import (
     TableFile,
 )
 from radarstream.pipelines.cli.progress import counted
-from radarstream.pipelines.cli.terminal import (
-    note,
-    print_path,
-    print_table,
-    printed,
-    say,
-)
+from radarstream.pipelines.cli.terminal import note, print_path, print_table, printed, say
 from radarstream.pipelines.job.replaying.running import (
     ANSWERS,
     REPORT,

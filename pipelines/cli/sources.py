@@ -12,13 +12,7 @@ from radarstream.connectors.state_table import sources
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config
-from radarstream.pipelines.cli.terminal import (
-    cell,
-    print_table,
-    print_values,
-    printed,
-    say,
-)
+from radarstream.pipelines.cli.terminal import cell, print_table, print_values, printed, say
 from radarstream.pipelines.job.sources import consequence, described, source_named
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas import sites

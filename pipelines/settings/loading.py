@@ -3,9 +3,8 @@ and what is wrong with them, in words.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from tomllib import TOMLDecodeError, loads
 from typing import Any, Final, get_args
@@ -25,10 +24,7 @@ ENVIRONMENT = "environment"  # name of the layer whose places are variables
 
 
 def problems(
-    error: ValidationError,
-    model: type[BaseModel],
-    values: Mapping[str, Any],
-    layers: Mapping[str, Mapping[str, Any]],
+    error: ValidationError, values: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]]
 ) -> str:
     """Tell the first problems in one line. `values` were validated, merged from `layers`, the last
     of which wins. Values are not repeated: one may be a password.
@@ -38,7 +34,7 @@ def problems(
     for details in found[:MOST_TOLD]:
         path = path_of(details["loc"], values)
         origin = origin_of(path, layers)
-        lines.append(f"{origin}: {'.'.join(path)} {reason(details)}{advice(details, path, model)}")
+        lines.append(f"{origin}: {'.'.join(path)} {reason(details)}")
     more = [f"and {len(found) - MOST_TOLD} more"] if found[MOST_TOLD:] else []
     return "; ".join([*dict.fromkeys(lines), *more])
 
@@ -64,25 +60,6 @@ def reason(details: ErrorDetails) -> str:
         case "model_type" | "model_attributes_type" | "dict_type" | "dataclass_type":
             return "must be a section"
     return details["msg"].replace("Input should", "must", 1)
-
-
-def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -> str:
-    """Name the setting that was probably meant by one that does not exist."""
-    if details["type"] != "extra_forbidden":
-        return ""
-    *section, name = path
-    kinds = {str(part) for part in details["loc"]}
-    alike = closest(name, fields_of(model, section, kinds))
-    return f"; did you mean {'.'.join([*section, alike])}?" if alike else ""
-
-
-def closest(name: str, known: Sequence[str]) -> str | None:
-    """Return the known name that another one resembles.
-
-    >>> closest("bootstap", ["bootstrap", "group"])
-    'bootstrap'
-    """
-    return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 def path_of(location: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
@@ -127,30 +104,12 @@ def variable_of(path: Sequence[str]) -> str:
     return ENVIRONMENT
 
 
-def fields_of(model: type[BaseModel], section: Sequence[str], kinds: set[str]) -> list[str]:
-    """List the settings of a section; of a backend's, those of the kind that is meant."""
-    models = [model]
-    for name in section:
-        if name.isdigit():  # the place in a list
-            continue
-        fields = (each.model_fields.get(name) for each in models)
-        models = [found for field in fields if field for found in models_in(field.annotation)]
-    meant = [each for each in models if kinds & kind_of(each)] or models
-    return [name for each in meant for name in each.model_fields]
-
-
 def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """Yield the models that an annotation is made of."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
         yield from models_in(argument)
-
-
-def kind_of(model: type[BaseModel]) -> set[str]:
-    """Return what a backend's model accepts as its `kind`."""
-    field = model.model_fields.get("kind")
-    return set(map(str, get_args(field.annotation))) if field else set()
 
 
 NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
@@ -190,7 +149,7 @@ def load_settings(file: Path | None = None, **flags: Any) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise ConfigurationError(problems(error, Settings, values, layers)) from None
+        raise ConfigurationError(problems(error, values, layers)) from None
 
 
 def read_environment() -> dict[str, Any]:
@@ -199,7 +158,7 @@ def read_environment() -> dict[str, Any]:
     known = {PREFIX + field.upper() for field in Settings.model_fields} | NOT_SETTINGS
     unknown = sorted(name for name in names if name.split("__")[0] not in known)
     if unknown:
-        raise ConfigurationError("; ".join(unknown_variable(name, known) for name in unknown))
+        raise ConfigurationError("; ".join(f"{name} is not a setting" for name in unknown))
     try:
         return with_typed_options(EnvSettingsSource(EnvironmentSettings)())
     except SettingsError as error:
@@ -229,14 +188,6 @@ def with_typed_options(values: dict[str, Any]) -> dict[str, Any]:
         else value
         for section, value in values.items()
     }
-
-
-def unknown_variable(name: str, known: Collection[str]) -> str:
-    """Say that a variable names no setting, and which it may have meant."""
-    section, *rest = name.split("__")
-    alike = closest(section, sorted(known))
-    meant = f"; did you mean {'__'.join([alike, *rest])}?" if alike else ""
-    return f"{name} is not a setting{meant}"
 
 
 def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

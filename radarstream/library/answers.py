@@ -133,12 +133,7 @@ def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
         changed=event.changed,
         documents=tuple(
             JudgedDocument(
-                given[rank - 1],
-                rank,
-                judged.kept,
-                judged.reason,
-                judged.atomic_answer,
-                judged.page,
+                given[rank - 1], rank, judged.kept, judged.reason, judged.atomic_answer, judged.page
             )
             for rank, judged in sorted(judged_at.items())
         ),

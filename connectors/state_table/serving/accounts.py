@@ -88,11 +88,7 @@ class StoredAccounts:
             value, gains = connection.execute(held).one()
             before = UserTrust(value, tuple((int(m), float(gain)) for m, gain in json.loads(gains)))
             trust = before.moved(delta, at_ms, self.gain_per_hour)
-            after = {
-                "trust": trust.value,
-                "gains": json.dumps(trust.gains),
-                "updated_ms": at_ms,
-            }
+            after = {"trust": trust.value, "gains": json.dumps(trust.gains), "updated_ms": at_ms}
             connection.execute(update(USER_TRUST).where(mine).values(after))
             return trust.value
 

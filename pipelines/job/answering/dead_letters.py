@@ -100,11 +100,7 @@ def sorted_for_replay(
     """Letters by what a replay does: `replayed` now, `replayed_before` (their ids are given), or
     `tried_too_often`.
     """
-    found: dict[str, list[Letter]] = {
-        "replayed": [],
-        "replayed_before": [],
-        "tried_too_often": [],
-    }
+    found: dict[str, list[Letter]] = {"replayed": [], "replayed_before": [], "tried_too_often": []}
     for letter in letters:
         tired = letter.content.attempts >= MOST_ATTEMPTS
         known = letter.id in replayed

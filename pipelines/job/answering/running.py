@@ -24,12 +24,7 @@ from radarstream.pipelines.job.stopping import AskedToStopError, Stop
 from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
-from radarstream.pipelines.job.telemetry.observing import (
-    REFRESH_S,
-    BatchProgress,
-    Lag,
-    Observer,
-)
+from radarstream.pipelines.job.telemetry.observing import REFRESH_S, BatchProgress, Lag, Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.waiting import open_database, repeating, starting, watched_state
 from radarstream.pipelines.settings import Settings

@@ -71,7 +71,7 @@ def parse_watchlist(data: bytes, name: str) -> tuple[Watched, ...]:
     try:
         entries = Watchlist.model_validate(value).queries
     except ValidationError as error:
-        said = problems(error, Watchlist, value, {name: value})
+        said = problems(error, value, {name: value})
         numbered = re.sub(r"\bqueries\.(\d+)", lambda found: f"query {int(found[1]) + 1}", said)
         raise ConfigurationError(numbered) from None
     _refuse_repeats(name, entries)

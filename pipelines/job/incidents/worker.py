@@ -26,12 +26,7 @@ from radarstream.pipelines.job.telemetry.endpoint import Check, Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
-from radarstream.pipelines.job.waiting import (
-    StateWatch,
-    open_database,
-    starting,
-    watched_state,
-)
+from radarstream.pipelines.job.waiting import StateWatch, open_database, starting, watched_state
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.schemas.codec import decode_complaint

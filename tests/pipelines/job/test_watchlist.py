@@ -56,7 +56,7 @@ queries: [{question: "Who?", id: who, k: 5, tags: []}, {question: "Where?"}]"""
     ("text", "says"),
     [
         ("queries:\n- question: a\n  k: 0\n", "query 1.k must be greater"),
-        ("queries:\n- {question: a, cadenc: 1d}", "not a setting; did you mean query 1.cadence"),
+        ("queries:\n- {question: a, cadenc: 1d}", "query 1.cadenc is not a setting"),
         ("queries:\n- question: a\n- questio: b\n", "query 2.question is not given"),
         ("queries:\n- question: a\n\n- question: ' A'\n", "query 2: the same id as query 1"),
         ("queries:\n- question: a\n  country: no\n", "query 1.country .*in quotes"),

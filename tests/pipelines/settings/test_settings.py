@@ -102,14 +102,7 @@ def test_wrong_variables_are_named(monkeypatch, variable, value, named) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "[kafka]\nbootstap = 'a:1'",
-            "kafka.bootstap is not a setting; did you mean kafka.bootstrap?",
-        ),
-        (
-            "[generator]\nslotz = 3",
-            "generator.slotz is not a setting; did you mean generator.slots?",
-        ),
+        ("[generator]\nslotz = 3", "generator.slotz is not a setting"),
         ("[alerts.webhook]\nurll = 'x'", "alerts.webhook.url is not given"),
         ("[batch]\nzzz = 3", "batch.zzz is not a setting"),
         ("batch = 3", "batch must be a section"),
@@ -132,12 +125,9 @@ def test_a_refusal_names_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTAP", "b:1")
     with pytest.raises(ConfigurationError) as refusal:
         load_settings(file)
-    assert str(refusal.value) == (
-        "RADARSTREAM_KAFKA__BOOTSTAP: kafka.bootstap is not a setting; "
-        "did you mean kafka.bootstrap?"
-    )
+    assert str(refusal.value) == "RADARSTREAM_KAFKA__BOOTSTAP: kafka.bootstap is not a setting"
     monkeypatch.setenv("RADARSTREAM_KAFKAA__BOOTSTRAP", "b:1")
-    with pytest.raises(ConfigurationError, match="did you mean RADARSTREAM_KAFKA__BOOTSTRAP"):
+    with pytest.raises(ConfigurationError, match="^RADARSTREAM_KAFKAA__BOOTSTRAP is not a setting"):
         load_settings(file)
     monkeypatch.delenv("RADARSTREAM_KAFKAA__BOOTSTRAP")
     monkeypatch.setenv("RADARSTREAM_DOCUMENTS__INNER_NETWORKS", "10.0.0.0/8")
