@@ -29,7 +29,7 @@ from radarstream.schemas.codec import (
 )
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.events import DeadLetter
-from radarstream.schemas.memory import Belief
+from radarstream.schemas.memory import Belief, StandingAnswer
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Document, Labels, Retrieval, SearchSnapshot
 from tests.builders import tiny_limits
@@ -478,6 +478,9 @@ def test_state_golden_and_size() -> None:
     assert encode_state(state) == stored
     assert decode_state(stored) == state
     assert len(stored) < 100
+    standing = StandingAnswer("Emmanuel Macron", datetime(2025, 6, 1, 12, tzinfo=UTC))
+    assert encode_state(None, standing) == b'{"v":1,"t":1748779200000,"w":"Emmanuel Macron"}'
+    assert encode_state(state, standing) == stored[:-1] + b',"t":1748779200000}'
 
 
 def test_damaged_state_is_refused() -> None:

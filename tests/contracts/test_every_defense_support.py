@@ -14,7 +14,7 @@ from radarstream.pipelines.pages.verdict_words import side_in_words
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.memory import Belief, Memory, StandingAnswer
+from radarstream.schemas.memory import Memory, StandingAnswer
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Abstention, MemoryDecision
@@ -174,11 +174,3 @@ def test_radar_is_asked_once_about_its_answer() -> None:
     guard.conclude([(evidence, guard.initial_memory())])
     asked = [pair for batch in guard.models.relations.log[before:] for pair in batch]
     assert len(asked) == 6  # what `believe` asks, in both directions
-
-
-def test_a_standing_answer_costs_few_bytes() -> None:
-    belief = Belief("Emmanuel Macron", 0.8731234567890123, 0.041234567890123454)
-    standing = StandingAnswer("Emmanuel Macron", OBSERVED_AT)
-    stored = encode_state(belief, standing)
-    assert len(stored) - len(encode_state(belief)) == len(',"t":1748779200000')
-    assert encode_state(None, standing) == b'{"v":1,"t":1748779200000,"w":"Emmanuel Macron"}'

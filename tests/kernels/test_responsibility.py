@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 
 from radarstream.defenses.kernels.responsibility import Split, split_in_two, standard_scores
 
-SIMILARITY = (0.91, 0.89, 0.90, 0.62, 0.60, 0.58, 0.55, 0.61)
-SEMANTIC = (-1.1, -1.3, -1.2, -2.4, -2.6, -2.2, -2.9, -2.5)
-GENERATION = (-0.2, -0.3, -0.25, -3.1, -2.8, -3.3, -3.0, -2.9)
 NUMBERS = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
 
 
@@ -24,18 +21,6 @@ def split(values: object) -> Split:
 def error(values: np.ndarray, mask: np.ndarray) -> float:
     parts = (values[mask], values[~mask])
     return sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
-
-
-def test_three_poisoned_texts_of_eight() -> None:
-    scores = np.mean([standard_scores(np.array(s)) for s in (SIMILARITY, SEMANTIC, GENERATION)], 0)
-    expected = [1.351530, 1.182493, 1.267011, -0.657958, -0.728092, -0.696008, -1.038313, -0.680663]
-    np.testing.assert_allclose(scores, expected, atol=1e-6)
-    found = split(scores)
-    assert found.upper.tolist() == [True] * 3 + [False] * 5
-    assert found.error == pytest.approx(0.113565, abs=1e-6)
-    assert found.lower_mean == pytest.approx(-0.760207, abs=1e-6)
-    assert found.upper_mean == pytest.approx(1.267011, abs=1e-6)
-    assert found.gap == pytest.approx(2.027218, abs=2e-6)
 
 
 def test_of_equally_good_cuts_the_lowest() -> None:

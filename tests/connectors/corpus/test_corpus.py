@@ -1,6 +1,5 @@
 """The corpus: what is added is found, what goes is gone, whoever writes and whatever they say."""
 
-import signal
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, event, func, select
 
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
@@ -31,8 +30,6 @@ from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOuta
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
-from tests.connectors.corpus.corpus_worker import BATCH, documents
-from tests.programs import done
 
 DAY_MS = 86_400_000
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -386,18 +383,23 @@ def test_readers_miss_nothing_that_several_writers_add_and_delete(state_url: str
         engine.dispose()
 
 
-def worker(url: str, fate: str) -> int:
-    return done(url, fate, module="tests.connectors.corpus.corpus_worker").returncode
+def test_a_transaction_that_breaks_off_leaves_a_sound_corpus(state_url, engine) -> None:
+    corpus, other, pages = Corpus(engine), open_engine(state_url), [f"text {i}" for i in range(80)]
+    Corpus(other).add([Document(1, text) for text in pages[:40]], 1)
+    assert len(found(corpus, "x")) == 40
 
+    def break_off(_c: object, _u: object, statement: str, *_: object) -> None:
+        if statement.startswith("INSERT INTO corpus_texts"):
+            raise InterruptedError
 
-def test_a_death_amid_an_addition_leaves_a_sound_corpus(state_url: str, engine: Engine) -> None:
-    corpus = Corpus(engine)
-    assert worker(state_url, "die") == -signal.SIGKILL
-    assert statistics(engine)[:3] == (BATCH, BATCH, BATCH)
-    assert len(found(corpus, "x")) == BATCH
-    assert worker(state_url, "live") == 0
-    assert len(found(corpus, "x")) == 2 * BATCH  # this process follows the other
-    assert set(found(corpus, "x")) == {d.text for b in (0, 1) for d in documents(b)}
+    event.listen(other, "after_cursor_execute", break_off)
+    with pytest.raises(InterruptedError):
+        Corpus(other).add([Document(1, text) for text in pages], 2)
+    assert statistics(engine)[:3] == (40, 40, 40)
+    event.remove(other, "after_cursor_execute", break_off)
+    Corpus(other).add([Document(1, text) for text in pages], 2)
+    assert set(found(corpus, "x")) == set(pages)  # this process follows the other
+    other.dispose()
 
 
 # --- export and import ------------------------------------------------------------------------

@@ -1,10 +1,8 @@
 """The response cache: what was answered once is never asked again, whatever happens between."""
 
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
 from tests.clocks import at_once
-from tests.programs import done
 from tests.scripted_models import last_words
 
 
@@ -289,49 +286,15 @@ def test_caching_never_changes_an_answer(shared_engine, batches, chunk):
 
 # --- processes -------------------------------------------------------------------------------
 
-WORKER = """
-import os, signal, sys
-from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.schemas.prompt import Completion, Prompt, Task
 
-class Model:
-    model_id = "m"
-    def complete(self, prompts):
-        with open(sys.argv[2], "a") as asked:
-            asked.writelines(prompt.passages[0] + "\\n" for prompt in prompts)
-        if any(prompt.passages[0] == sys.argv[3] for prompt in prompts):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return [Completion(prompt.passages[0].upper()) for prompt in prompts]
+def test_two_that_ask_at_once_share_one_database(state_url: str) -> None:
+    prompts = [make_prompt(f"p{i}") for i in range(60)]
+    engines = [open_engine(state_url, busy_timeout_s=30.0) for _ in range(2)]
 
-cache = ResponseCache(open_engine(sys.argv[1]), max_entries=int(sys.argv[4]))
-prompts = [Prompt(Task.ATOMIC_ANSWER, "", (), "q", (f"p{i}",), 1) for i in range(60)]
-answers = Cached(Model(), cache, chunk=8).complete(prompts)
-assert [a.text for a in answers] == [f"P{i}" for i in range(60)]
-"""
+    def ask(number: int) -> list[Completion]:
+        cache = ResponseCache(engines[number], max_entries=20)
+        return Cached(CountingModel(), cache, chunk=8).complete(prompts)
 
-
-def worker(url: str, asked: Path, dies_at: str = "", max_entries: int = 1_000) -> int:
-    """The exit code of a process that asks all prompts."""
-    script = asked.with_suffix(".py")
-    script.write_text(WORKER)
-    return done(url, asked, dies_at, max_entries, module=str(script)).returncode
-
-
-def test_a_killed_process_repeats_at_most_the_chunk_in_flight(state_url, tmp_path):
-    asked = tmp_path / "asked"
-    assert worker(state_url, asked, "p21") == -signal.SIGKILL
-    assert worker(state_url, asked, "p45") == -signal.SIGKILL
-    assert worker(state_url, asked) == 0
-    lines = asked.read_text().split()
-    repeated = sorted({line for line in lines if lines.count(line) > 1}, key=lambda p: int(p[1:]))
-    assert set(lines) == {f"p{i}" for i in range(60)}
-    # Chunks of 8 from the first prompt not stored: 16-23 in flight at the first death, 40-47 at
-    # the second.
-    assert repeated == [f"p{i}" for i in (*range(16, 24), *range(40, 48))]
-
-
-def test_two_processes_share_one_database(state_url: str, tmp_path: Path) -> None:
-    open_engine(state_url).dispose()
-    asked = [tmp_path / f"asked-{n}" for n in range(2)]
-    assert at_once(lambda n: worker(state_url, asked[n], max_entries=20), 2) == [0, 0]
+    assert at_once(ask, 2) == [CountingModel().complete(prompts)] * 2
+    for engine in engines:
+        engine.dispose()

@@ -1,6 +1,5 @@
 """The state table on SQLite and PostgreSQL: one winner per step, nothing lost to a kill."""
 
-import signal
 import sqlite3
 import tempfile
 import traceback
@@ -237,43 +236,6 @@ def test_of_many_writers_of_a_step_exactly_one_wins(engine: Engine) -> None:
 
 
 # --- kill -9 ---------------------------------------------------------------------------------
-
-STEPS = 6
-
-
-def _work(url: str, topic: Path, attempt: int, failpoint: str = "") -> int:
-    module = "tests.connectors.state_table.state_worker"
-    return done(url, topic, attempt, failpoint, module=module, timeout_s=60).returncode
-
-
-@pytest.mark.parametrize(
-    ("place", "duplicates"),
-    [("before commit", 0), ("before publish", 0), ("amid publish", 1), ("before mark", 2)],
-)
-def test_a_killed_worker_loses_nothing_and_changes_nothing(state_url, tmp_path, place, duplicates):
-    topic = tmp_path / "topic"
-    assert _work(state_url, topic, 1, f"{place}@3") == -signal.SIGKILL
-    assert _work(state_url, topic, 2, f"{place}@5") == -signal.SIGKILL
-    assert _work(state_url, topic, 3) == 0
-
-    lines = [line.split() for line in topic.read_text().splitlines()]
-    payloads = dict(lines)
-    assert len(lines) == 2 * STEPS + 2 * duplicates
-    assert all(payloads[identity] == payload for identity, payload in lines)
-    # What an uninterrupted run publishes, in its order.
-    states = {step: bytes(range(1, step + 1)).hex() for step in range(1, STEPS + 1)}
-    assert list(payloads) == [f"q-1/{step}{name}" for step in states for name in ("", "/1")]
-    committed_by = (
-        {3: 1, 4: 2, 5: 2, 6: 3} if place != "before commit" else {3: 2, 4: 2, 5: 3, 6: 3}
-    )
-    for step, attempt in committed_by.items():
-        assert payloads[f"q-1/{step}"] == f"{states[step]}:attempt-{attempt}"
-    engine = open_engine(state_url)
-    assert load(engine, ["q-1"])["q-1"] == MemoryRow(
-        "q-1", "radar", STEPS, STEPS * 1_000, "log", 0, STEPS, bytes.fromhex(states[STEPS])
-    )
-    assert pending(engine) == []
-    engine.dispose()
 
 
 # --- what the disk and the operator do -------------------------------------------------------
