@@ -20,6 +20,8 @@ from radarstream.lab.defences.contenders import built, parse_contenders
 from radarstream.lab.defences.planted import Point, replay_curves
 from radarstream.lab.defences.records import Row
 from radarstream.lab.defences.trials import Answered, baseline_rows
+from radarstream.lab.files.robust_rag import item_records as item_records
+from radarstream.lab.files.weekly_realtimeqa import read_weekly as read_weekly
 from radarstream.lab.pages.replay.page import render_report
 from radarstream.lab.study.frame import check_table as check_table
 from radarstream.lab.study.frame import write_table

@@ -4,7 +4,6 @@ key for grouping equal answers.
 
 import re
 import string
-from collections.abc import Iterable, Sequence
 from unicodedata import normalize
 
 _MARKS = re.escape(string.punctuation) + "\u2018\u2019\u201a\u201c\u201d\u201e"
@@ -69,24 +68,3 @@ def spelling(text: str) -> str:
     """
     tokens = _TOKEN.findall(with_plain_minus(text).casefold())
     return " ".join("".join(token.split()) for token in tokens)
-
-
-def answer_set(answers: Iterable[str]) -> frozenset[str]:
-    """Right answers as a set that is equal to another where both say the same."""
-    return frozenset(normalised(answer) for answer in answers)
-
-
-def expanded_answers(
-    answers: Sequence[str], expansions: Sequence[str], target: str | None
-) -> tuple[str, ...]:
-    """Right answers with a data set's equivalent wordings, without the misleading ones.
-
-    Such wordings are machine-made: one that is part of the target, or has it as a part, would
-    score an attack as a right answer, so it is dropped; the target itself is never expanded.
-    """
-    kept = [e for e in expansions if target is None or not _overlap(e, target)]
-    return tuple(dict.fromkeys([*answers, *kept]))
-
-
-def _overlap(one: str, other: str) -> bool:
-    return contains(one, other) or contains(other, one)

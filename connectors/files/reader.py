@@ -9,7 +9,8 @@
 | an item with `context` | a question with its search results (the RobustRAG family) |
 | an item with `adv_texts`, or members with it | attack targets without documents (PoisonedRAG) |
 
-Each may end in `.gz`. A directory stands for its files, in the order of their names.
+The lab reads all but wire snapshots and yearly histories. Each may end in `.gz`. A directory stands
+for its files, in the order of their names.
 """
 
 from collections.abc import Iterator
@@ -27,18 +28,13 @@ from radarstream.connectors.files.lines import (
     open_bytes,
     read_lines,
 )
-from radarstream.connectors.files.robust_rag import (
-    CONTEXT,
-    is_targets,
-    question_records,
-    target_records,
-)
-from radarstream.connectors.files.weekly_realtimeqa import QUESTIONS_MARK, RESULTS_MARK, read_weekly
 from radarstream.connectors.files.yearly_history import CONTEXTS, yearly_records
 from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.plugins import lab_installed, load_plugin
 from radarstream.schemas.records import Limits, RawRecord
 
 DEFAULT_LIMITS = Limits()
+RESULTS_MARK, QUESTIONS_MARK = "_gcs.jsonl", "_qa.jsonl"  # of a RealTimeQA week
 
 
 def read_records(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[RawRecord]:
@@ -84,11 +80,10 @@ def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
 
 
 def _records(item: Any, limits: Limits) -> Iterator[RawRecord]:
-    if isinstance(item, dict) and CONTEXTS not in item:
-        if CONTEXT in item:
-            return question_records(item, limits)
-        if is_targets(item):
-            return target_records(item, limits)
+    if isinstance(item, dict) and CONTEXTS not in item and lab_installed():
+        found: Iterator[RawRecord] | None = load_plugin("lab", "replay").item_records(item, limits)
+        if found is not None:
+            return found
     return yearly_records(item, limits)
 
 
@@ -97,7 +92,8 @@ def _read_file(path: Path, limits: Limits) -> Iterator[RawRecord]:
     if name.endswith(QUESTIONS_MARK):
         raise ConfigurationError(f"{path} holds questions only; replay the {RESULTS_MARK} file")
     if name.endswith(RESULTS_MARK):
-        return read_weekly(path, limits)
+        weekly: Iterator[RawRecord] = load_plugin("lab", "replay").read_weekly(path, limits)
+        return weekly
     if name.endswith(".jsonl"):
         return read_lines(path, limits.record_bytes)  # as they are: the decoder judges them
     if name.endswith(".json"):

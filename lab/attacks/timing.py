@@ -21,7 +21,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from radarstream.schemas.answer_text import answer_set, normalised
+from radarstream.lab.study.scoring import answer_set
+from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 

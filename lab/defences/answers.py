@@ -18,9 +18,8 @@ from radarstream.lab.defences.records import Row
 from radarstream.lab.study.frame import Values, columns_of, identity, tidy
 from radarstream.lab.study.judging import Judgement, judged_columns
 from radarstream.lab.study.record import StudyRecord
-from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, score_answer
+from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, answer_set, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
-from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels, SearchSnapshot

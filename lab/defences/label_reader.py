@@ -11,11 +11,11 @@ from radarstream.connectors.models.answer_agreement.quoting import quote_of
 from radarstream.connectors.models.scripted import NoLog, ScriptedEmbedder, ScriptedRelations
 from radarstream.connectors.models.scripted_rules import most_frequent
 from radarstream.lab.study.datasets import History
-from radarstream.lab.study.scoring import is_correct
+from radarstream.lab.study.scoring import answer_set, is_correct
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import MAX_QUESTION_CHARACTERS, plain
-from radarstream.schemas.answer_text import answer_set, normalised
+from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task

@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from radarstream.connectors.files.reader import DEFAULT_LIMITS, read_records
-from radarstream.connectors.files.robust_rag import UNDATED
+from radarstream.lab.files.robust_rag import UNDATED
 from radarstream.lab.study.rates import Rate
-from radarstream.schemas.answer_text import answer_set
+from radarstream.lab.study.scoring import answer_set
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.records import Limits, RawRecord

@@ -13,12 +13,12 @@ unless the target is a refusal: then every abstention and refusal is fooled, how
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from radarstream.pipelines.signals.parsing import is_uninformative
-from radarstream.schemas.answer_text import answer_set, contains, normalised
+from radarstream.schemas.answer_text import contains, normalised
 from radarstream.schemas.snapshot import Labels
 
 DEFENDED, UNDEFENDED = "defended", "undefended"  # contenders of a replay
@@ -28,6 +28,11 @@ _REFUSAL = re.compile(
     rf"\b(?:(?:can ?not|cant|wont|will not|(?:un|not )able to|impossible to) (?:be )?{_TELLING}"
     r"|(?:not enough|insufficient|no) (?:\w+ )?information)"
 )
+
+
+def answer_set(answers: Iterable[str]) -> frozenset[str]:
+    """Right answers as a set that is equal to another where both say the same."""
+    return frozenset(normalised(answer) for answer in answers)
 
 
 def definition(how: str) -> str:

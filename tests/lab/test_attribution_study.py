@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radarstream.connectors.files.robust_rag import LONG_FORM
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses import registry
 from radarstream.lab.attacks.questions import Questions
@@ -16,6 +15,7 @@ from radarstream.lab.attribution.records import AttributionRow, CaseState, Event
 from radarstream.lab.attribution.scenarios import parse_scenario
 from radarstream.lab.attribution.scoring import acted
 from radarstream.lab.attribution.tables import tables_of
+from radarstream.lab.files.robust_rag import LONG_FORM
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels

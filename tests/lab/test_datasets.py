@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from radarstream.connectors.files.robust_rag import UNDATED
+from radarstream.lab.files.robust_rag import UNDATED
 from radarstream.lab.simulation.history import SimulationOptions, simulate_history
 from radarstream.lab.study.datasets import changes_of, digest_of, load_dataset
 from radarstream.schemas.codec import encode

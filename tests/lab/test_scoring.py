@@ -15,6 +15,7 @@ from radarstream.lab.attribution.records import EventRow
 from radarstream.lab.attribution.scenarios import Staged, parse_scenario
 from radarstream.lab.defences.answers import replay_frame, study_frame
 from radarstream.lab.defences.scores import RATES
+from radarstream.lab.files.robust_rag import expanded_answers
 from radarstream.lab.study.datasets import answer_changes
 from radarstream.lab.study.rates import Rate, rate_in, rates_by, sound
 from radarstream.lab.study.scoring import (
@@ -25,7 +26,7 @@ from radarstream.lab.study.scoring import (
     is_refusal,
     score_answer,
 )
-from radarstream.schemas.answer_text import contains, expanded_answers, normalised
+from radarstream.schemas.answer_text import contains, normalised
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels, Provenance

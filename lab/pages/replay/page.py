@@ -17,11 +17,10 @@ from radarstream.lab.pages.replay.view import (
     build_view,
 )
 from radarstream.lab.pages.report import model_facts, render
-from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
+from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, answer_set
 from radarstream.lab.study.words import words_of
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
-from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import TOLD_APART

@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator
 
 from radarstream.connectors.files.lines import read_lines
+from radarstream.connectors.files.reader import QUESTIONS_MARK, RESULTS_MARK
 from radarstream.connectors.files.web_json import (
     Page,
     PageText,
@@ -25,8 +26,6 @@ from radarstream.schemas.errors import ConfigurationError, InputError, ReasonCla
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Labels, Provenance, Query, SearchSnapshot
 
-RESULTS_MARK = "_gcs.jsonl"
-QUESTIONS_MARK = "_qa.jsonl"
 SEARCH_TIME_FORMAT = "%Y/%m/%d/%H:%M"
 PUBLISH_DATE_FORMAT = "%Y/%m/%d"
 

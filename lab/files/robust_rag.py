@@ -12,7 +12,7 @@ too.
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +28,7 @@ from radarstream.connectors.files.web_json import (
     record_of,
     refused,
 )
-from radarstream.schemas.answer_text import expanded_answers
+from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, Labels, Provenance, Query, SearchSnapshot
@@ -60,6 +60,13 @@ def is_targets(item: dict[str, Any]) -> bool:
     """Whether an item is an entry of PoisonedRAG's file, or all of one."""
     entries = (value for value in item.values() if isinstance(value, dict))
     return FALSE_PASSAGES in item or any(FALSE_PASSAGES in entry for entry in entries)
+
+
+def item_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord] | None:
+    """The snapshots of an item of either kind, None for an item of neither."""
+    if CONTEXT in item:
+        return question_records(item, limits)
+    return target_records(item, limits) if is_targets(item) else None
 
 
 def question_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord]:
@@ -130,3 +137,19 @@ def _day(question_id: str) -> datetime:
         return datetime.strptime(found[1], "%Y%m%d").replace(tzinfo=UTC) if found else UNDATED
     except ValueError:
         return UNDATED
+
+
+def expanded_answers(
+    answers: Sequence[str], expansions: Sequence[str], target: str | None
+) -> tuple[str, ...]:
+    """Right answers with a data set's equivalent wordings, without the misleading ones.
+
+    Such wordings are machine-made: one that is part of the target, or has it as a part, would
+    score an attack as a right answer, so it is dropped; the target itself is never expanded.
+    """
+    kept = [e for e in expansions if target is None or not _overlap(e, target)]
+    return tuple(dict.fromkeys([*answers, *kept]))
+
+
+def _overlap(one: str, other: str) -> bool:
+    return contains(one, other) or contains(other, one)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from radarstream.connectors.files import robust_rag
 from radarstream.connectors.files.reader import read_records
-from radarstream.connectors.files.robust_rag import LONG_FORM, UNDATED, literal
+from radarstream.lab.files import robust_rag
+from radarstream.lab.files.robust_rag import LONG_FORM, UNDATED, literal
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
