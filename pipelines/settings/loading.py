@@ -5,6 +5,7 @@ and what is wrong with them, in words.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from tomllib import TOMLDecodeError, loads
 from typing import Any, Final, get_args
@@ -34,7 +35,8 @@ def problems(
     for details in found[:MOST_TOLD]:
         path = path_of(details["loc"], values)
         origin = origin_of(path, layers)
-        lines.append(f"{origin}: {'.'.join(path)} {reason(details)}")
+        meant = likeliest(".".join(path)) if details["type"] == "extra_forbidden" else ""
+        lines.append(f"{origin}: {'.'.join(path)} {reason(details)}{meant}")
     more = [f"and {len(found) - MOST_TOLD} more"] if found[MOST_TOLD:] else []
     return "; ".join([*dict.fromkeys(lines), *more])
 
@@ -110,6 +112,24 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in get_args(annotation):
         yield from models_in(argument)
+
+
+def names_in(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted names of all sections and settings."""
+    for name, field in model.model_fields.items():
+        yield prefix + name
+        for inner in models_in(field.annotation):
+            yield from names_in(inner, f"{prefix}{name}.")
+
+
+def likeliest(name: str) -> str:
+    """Ask whether the setting that is nearest to an unknown name was meant.
+
+    >>> likeliest("kafka.bootstap")
+    '; did you mean kafka.bootstrap?'
+    """
+    near = get_close_matches(name, [*names_in(Settings)], n=1, cutoff=0.8)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets

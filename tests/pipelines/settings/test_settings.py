@@ -102,7 +102,7 @@ def test_wrong_variables_are_named(monkeypatch, variable, value, named) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[generator]\nslotz = 3", "generator.slotz is not a setting"),
+        ("[generator]\nslotz = 3", "generator.slotz is not a setting; did you mean"),
         ("[alerts.webhook]\nurll = 'x'", "alerts.webhook.url is not given"),
         ("[batch]\nzzz = 3", "batch.zzz is not a setting"),
         ("batch = 3", "batch must be a section"),
@@ -125,7 +125,8 @@ def test_a_refusal_names_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTAP", "b:1")
     with pytest.raises(ConfigurationError) as refusal:
         load_settings(file)
-    assert str(refusal.value) == "RADARSTREAM_KAFKA__BOOTSTAP: kafka.bootstap is not a setting"
+    said = "kafka.bootstap is not a setting; did you mean kafka.bootstrap?"
+    assert str(refusal.value) == f"RADARSTREAM_KAFKA__BOOTSTAP: {said}"
     monkeypatch.setenv("RADARSTREAM_KAFKAA__BOOTSTRAP", "b:1")
     with pytest.raises(ConfigurationError, match="^RADARSTREAM_KAFKAA__BOOTSTRAP is not a setting"):
         load_settings(file)
