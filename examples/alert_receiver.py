@@ -53,6 +53,8 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    if "WEBHOOK_SECRET" not in os.environ:
+        sys.exit(__doc__)
     server = HTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 8900), Receiver)
     print(f"http://127.0.0.1:{server.server_port}/", flush=True)
     server.serve_forever()

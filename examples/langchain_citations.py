@@ -1,9 +1,10 @@
 """A runnable of LangChain that keeps the citations: langchain_citations.py QUESTION PAGE…
 
 The chat model of `langchain-openai` drops the field `radarstream` of a reply. A runnable around the
-client keeps it, in `response_metadata` of the message.
+client keeps it, in `response_metadata` of the message. SERVICE_TOKEN is the token of a user.
 """
 
+import os
 import sys
 
 from langchain_core.messages import AIMessage
@@ -20,6 +21,8 @@ def guarded(inputs: dict[str, object]) -> AIMessage:
 radarstream = RunnableLambda(guarded)
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3 or "SERVICE_TOKEN" not in os.environ:
+        sys.exit(__doc__)
     message = radarstream.invoke({"question": sys.argv[1], "pages": sys.argv[2:]})
     print(message.content)
     print([cited["rank"] for cited in message.response_metadata["radarstream"]["citations"]])

@@ -1,4 +1,7 @@
-"""Ask a service with the client of OpenAI: service_citations.py QUESTION PAGE…"""
+"""Ask a service with the client of OpenAI: service_citations.py QUESTION PAGE…
+
+SERVICE_TOKEN is the token of a user; SERVICE_URL is http://127.0.0.1:8080 unless set.
+"""
 
 import os
 import sys
@@ -21,6 +24,8 @@ def ask(question: str, pages: list[str]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3 or "SERVICE_TOKEN" not in os.environ:
+        sys.exit(__doc__)
     facts = ask(sys.argv[1], sys.argv[2:])
     print(facts["answer"], f"({facts['status']})")
     for cited in facts["citations"]:

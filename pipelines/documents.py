@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 from asyncio import run
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +31,7 @@ TOO_LARGE: Final = "size"
 LATE: Final = "time"
 # Why a document was not read, by the word of its PageError.
 WHY: Final = {
-    "scheme": "this is no address of a web page",
+    "scheme": "it is no address of a web page, which begins with https:// or http://",
     "name": "the name of its host is not known",
     "address": "it is an inner address, which is not fetched (documents.inner_networks)",
     "redirects": "it is redirected too often",
@@ -41,6 +42,7 @@ WHY: Final = {
     "text_size": "its text is too long (limits.document_bytes)",
     LATE: "it did not come in time",
     "network": "its server cannot be reached, or broke off",
+    "pipe": "it is neither a file nor a folder; - is standard input",
     "encrypted": "it is encrypted: save it without a password first",
     "scanned": "the PDF has no text, as a scan: recognise its text first",
     "no_text": "there is no text in it",
@@ -80,10 +82,17 @@ def in_path(
 
     A folder is read in the order of its paths, folders in it too; hidden files and folders, links
     and files of other kinds are passed over. `tell` gets what was passed over. Raises DocumentError
-    for a folder without documents, InputError for too many.
+    for a folder without documents, and for what is neither (a pipe may never end), InputError for
+    too many.
     """
-    if not os.path.isdir(path):  # noqa: PTH112 a Path fails where a name is too long
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise unread_because(str(path), error) from error
+    if stat.S_ISREG(mode):
         return list(_in_file(path, limits, tell))
+    if not stat.S_ISDIR(mode):
+        raise unread_because(str(path), PageError("pipe"))
     found: list[Document | Given] = []
     passed_over = 0
     for file in _listed(path):
@@ -157,38 +166,33 @@ class DocumentReader(Closing):
         Raises DocumentError for the first that cannot be read, ConfigurationError where an
         extractor is not installed.
         """
-        unread = [(rank, one) for rank, one in enumerate(given, 1) if isinstance(one, Given)]
-        fetched = self._fetched([one.url for _, one in unread if one.is_address], until)
-        read = {}
-        for rank, one in unread:
+        unread = [one for one in given if isinstance(one, Given)]
+        fetched = self._fetched([one.url for one in unread if one.is_address], until)
+        read = []
+        for rank, one in enumerate(given, 1):
+            name = one.name if isinstance(one, Given) else ""
             try:
-                raw = next(fetched) if one.is_address else self._loaded(one)
-                read[rank] = self._document(one, raw, until)
+                document = one if isinstance(one, Document) else self._read(one, fetched, until)
+                check_size(document.text, self._most_text)
             except (PageError, OSError) as error:
-                raise unread_because(one.name or one.url or f"document {rank}", error) from None
-        whole = (read.get(rank, one) for rank, one in enumerate(given, 1))
-        return tuple(
-            replace(document, rank=rank)
-            for rank, document in enumerate(whole, 1)
-            if isinstance(document, Document)
-        )
+                raise unread_because(name or one.url or f"document {rank}", error) from None
+            read.append(replace(document, rank=rank))
+        return tuple(read)
 
     def close(self) -> None:
         """End the process that finds texts."""
         self._sandbox.close()
 
-    def _document(self, given: Given, raw: Raw | BaseException, until: float) -> Document:
-        """The document of bytes that came. Raises PageError."""
+    def _read(self, given: Given, fetched: Iterator[Raw | BaseException], until: float) -> Document:
+        """The document of bytes that are given or fetched. Raises PageError, OSError."""
         from radarstream.connectors.webpages.reading import text_of
 
+        raw = next(fetched) if given.is_address else self._loaded(given)
         if isinstance(raw, BaseException):
             raise raw if isinstance(raw, PageError) else PageError("network")
         if (left := until - monotonic()) <= 0.0:
             raise PageError(LATE)
-        whole = text_of(raw, self._sandbox, left)
-        if len(whole.encode()) > self._most_text:
-            raise PageError("text_size")
-        text, pages = paged(whole)
+        text, pages = paged(text_of(raw, self._sandbox, left))
         return Document(1, text, given.title, given.url, given.published_at, pages)
 
     def _loaded(self, given: Given) -> Raw:
@@ -220,6 +224,12 @@ class DocumentReader(Closing):
         from radarstream.connectors.webpages.fetching import is_public
 
         return is_public(address, port) or any(address in network for network in self._networks)
+
+
+def check_size(text: str, most: int) -> None:
+    """Raise PageError for a text of more than `most` bytes."""
+    if len(text.encode()) > most:
+        raise PageError("text_size")
 
 
 def unread_because(name: str, error: Exception) -> DocumentError:

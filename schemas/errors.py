@@ -130,12 +130,12 @@ class ClaimError(RadarstreamError):
 
 
 class DocumentError(RadarstreamError):
-    """A document that was given cannot be read; `reason` is a fixed word, the message says why."""
+    """A document that was given cannot be read: what it is called, a fixed word, and why."""
 
     exit_code = 2
 
     def __init__(self, name: str, reason: str, why: str) -> None:
-        self.reason = reason
+        self.name, self.reason = name, reason
         self.code = f"document_{reason}"
         self.detail = f"{name}: {why}"
         super().__init__(name, reason, why)

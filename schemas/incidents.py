@@ -135,7 +135,8 @@ class AttributedText(Strict):
     """One text that may have taught a wrong answer, as the attributor saw it.
 
     `rank` is its place by similarity, `search_rank` its place in the search results; None for a
-    text of the corpus that the search did not return. Scores as in `TextScore`.
+    text of the corpus that the search did not return. Scores as in `TextScore`. `text_key` names
+    its words, as `text_key` below; "" in events that were written before there was one.
     """
 
     id: str
@@ -149,6 +150,7 @@ class AttributedText(Strict):
     similarity: float | None = None
     semantic: float | None = None
     generation: float | None = None
+    text_key: Annotated[str, Field(exclude_if=lambda key: not key)] = ""
 
 
 @dataclass(frozen=True, slots=True)

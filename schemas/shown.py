@@ -57,6 +57,17 @@ def one_line(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def with_end(text: str, limit: int) -> str:
+    """As `one_line`, without the middle of a longer text: a long name must not hide what follows.
+
+    >>> with_end("error: " + 99 * "x" + ": it is damaged", 25)
+    'error: xxxxx…: it is damaged'
+    """
+    line = one_line(text, len(text))
+    begin = max(0, limit // 2)
+    return line if len(line) <= limit else f"{line[:begin]}…{line[begin - limit + 1 :]}"
+
+
 def escaped_json(text: str) -> str:
     """JSON with hidden characters as escapes, so that it stays the same value; lines stay."""
     return "".join(c if c == "\n" or is_shown(c) else json.dumps(c)[1:-1] for c in text)

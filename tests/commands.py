@@ -17,7 +17,7 @@ def forget_shared() -> None:
         cached.cache_clear()
 
 
-def run(*arguments: object, exit_code: int = 0, answer: str = "") -> Result:
+def run(*arguments: object, exit_code: int = 0, answer: str | bytes = "") -> Result:
     """A command that ends with this exit code; `answer` is typed where it asks."""
     forget_shared()
     words = [str(argument) for argument in arguments]

@@ -105,19 +105,15 @@ def find_source(connection: Connection, domain: str) -> Source:
 
 
 def _blame(connection: Connection) -> Iterator[Blame]:
-    """Every flagged text of the incidents that remove texts, but those that a person let back in.
-
-    Quarantine has one row for the same words at several addresses: texts are told by how they
-    begin.
-    """
-    let_in = select(_Q.incident, _Q.title, _Q.excerpt).where(_Q.released)
+    """Every flagged text of incidents that remove texts, but those that a person let back in."""
+    let_in = select(_Q.incident, _Q.text_key).where(_Q.released)
     released = {tuple(row) for row in connection.execute(let_in)}
     removing = select(STORED_EVENT).where(_I.status.in_(REMOVING)).order_by(_I.incident)
     for (stored,) in connection.execute(removing):
         if (event := readable(stored)) is None:
             continue
         for text in event.flagged:
-            if text.url and (event.incident, text.title, text.excerpt) not in released:
+            if text.url and (event.incident, text.text_key) not in released:
                 at_ms = milliseconds(event.observed_at)
                 yield Blame(
                     event.incident, event.query_id, event.step, at_ms, event.answer, text.url

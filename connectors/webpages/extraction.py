@@ -39,7 +39,10 @@ def page_text(page: bytes, charset: str) -> str:
     named = META_CHARSET.search(page[:HEAD])
     html = clean(decoded(page, charset or (named[1].decode("ascii") if named else "")))
     try:
-        text = extract(html, fast=True, include_comments=False, include_tables=True)
+        # Without <html> at its beginning, a page is a fragment to the extractor, which passes over
+        # one of a single paragraph. A second <html> changes nothing.
+        whole = f"<html>{html}"
+        text = extract(whole, fast=True, include_comments=False, include_tables=True)
     except (LxmlError, ValueError, TypeError, AttributeError, RecursionError):
         return ""  # the extractor's trees break in these ways on pages made to break them
     return clean(text or "").strip()

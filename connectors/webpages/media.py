@@ -35,7 +35,7 @@ SUFFIXES: Final = {  # of files, and the media type that each declares
     **dict.fromkeys((".md", ".markdown"), "text/markdown"),
     ".pdf": "application/pdf",
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ".txt": "text/plain",
+    **dict.fromkeys((".txt", ".csv", ".tsv", ".log", ".rst"), "text/plain"),
 }
 # The library that reads each kind.
 LIBRARIES: Final = {

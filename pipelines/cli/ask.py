@@ -1,5 +1,7 @@
 """`radarstream ask`: one question, answered as the service answers it."""
 
+import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +12,14 @@ from typing import Annotated, Any, Final
 from typer import Argument, BadParameter, Option
 
 from radarstream.connectors.state_table.database.inspection import absent_file
+from radarstream.connectors.webpages.media import SUFFIXES
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
-from radarstream.pipelines.documents import DocumentReader, Given, in_path
+from radarstream.pipelines.documents import JSON_LINES, DocumentReader, Given, in_path
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import quote_link
 from radarstream.pipelines.settings import Settings
@@ -26,6 +29,7 @@ from radarstream.schemas.support import TOLD_APART
 from radarstream.schemas.verdict import Abstention
 
 STDIN: Final = "-"
+HOST: Final = re.compile(r"([\w-]+\.)+[a-z]{2,}(:\d+)?", re.I)
 QUOTED: Final = 200  # characters of a quote
 SIDE_STYLES: Final = {"says so": "green", "otherwise": "red"}
 Files = Annotated[
@@ -170,6 +174,10 @@ def _given(name: str, settings: Settings) -> Sequence[Document | Given]:
         return [Given(url=name)]
     if not name.strip():  # of a variable that is not set: no folder is meant
         raise BadParameter("the name of a file is empty")
+    host = name.partition("/")[0]
+    is_host = HOST.fullmatch(host) and not host.lower().endswith((*SUFFIXES, *JSON_LINES))
+    if is_host and not os.path.lexists(name):
+        raise BadParameter(f"there is no file {name}; an address is written https://{name}")
     return in_path(Path(name), settings.limits, lambda passed_over: note(passed_over, 200))
 
 

@@ -64,10 +64,10 @@ BETTER_JUDGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One result; `remedy` says how to mend what is missing."""
+    """One result; `ok` is None for what is missing and not needed. `remedy` mends it."""
 
     name: str
-    ok: bool
+    ok: bool | None
     found: str
     remedy: str = ""
 
@@ -98,21 +98,21 @@ def doctor(
         attempt(
             "database", lambda: _database(settings.database, chosen.config), "correct `database`"
         ),
-        Diagnosis("extras", True, _extras()),
+        _extras(),
         *models(settings),
         *local_servers(settings),
-        *searches(settings.search),
+        *searches(settings),
     ]
     if chosen.config or _answers(settings.kafka):
         checks += broker(settings.kafka, chosen.config)
     if not printed(checks, as_json):
-        states = {True: cell("ok", "green"), False: cell("missing", "bold red")}
+        states = {True: cell("ok", "green"), False: cell("missing", "bold red"), None: "none"}
         rows = (
             (c.name, states[c.ok], *(cell(t, limit=300) for t in (c.found, c.remedy * (not c.ok))))
             for c in checks
         )
         print_table(("check", "", "found", "what to do"), rows, title="radarstream doctor")
-    if not all(check.ok for check in checks):
+    if any(check.ok is False for check in checks):
         raise typer.Exit(1)
 
 
@@ -123,7 +123,7 @@ def print_grade(grade: Grade, *, as_json: bool) -> None:
     rows = (
         (PARTS[p.name], f"{p.right} of {p.asked}", cell(p.example, limit=160)) for p in grade.parts
     )
-    print_table(("", "right", "for example not"), rows, title=f"grade {grade.grade}")
+    print_table(("", "right", "the first mistake"), rows, title=f"grade {grade.grade}")
     tokens = f", {grade.tokens} tokens" if grade.tokens else ""
     say(f"{grade.model}: {grade.seconds:.2f} s a page{tokens}")
     for line in grade.advice or ("the defaults fit",):
@@ -145,10 +145,13 @@ def _settings(settings: s.Settings) -> str:
     return f"profile {settings.profile}, {settings.defense.name}{reranker}"
 
 
-def _extras() -> str:
+def _extras() -> Diagnosis:
     """Which extras are not installed; a command that needs one says so, too."""
-    lacks = {extra for library, extra in EXTRAS.items() if find_spec(library) is None}
-    return f"not installed: {', '.join(sorted(lacks))}" if lacks else "all are installed"
+    lacks = sorted({extra for library, extra in EXTRAS.items() if find_spec(library) is None})
+    if not lacks:
+        return Diagnosis("extras", True, "all are installed")
+    install = f"pip install 'radarstream[{','.join(lacks)}]'"
+    return Diagnosis("extras", None, f"not installed: {', '.join(lacks)}", install)
 
 
 def _database(url: str, config: Path | None) -> str:
@@ -181,7 +184,7 @@ def models(settings: s.Settings) -> Iterator[Diagnosis]:
     reached = True
     if isinstance(settings.generator, s.OpenAiGenerator):
         check = attempt("service", lambda: _service(settings), "set `base_url` and `model`")
-        reached = check.ok
+        reached = bool(check.ok)
         yield check
     if reached:  # else the same would be said again
         yield attempt("generator", lambda: _generator(settings), _see("generator"))
@@ -284,10 +287,11 @@ def local_servers(settings: s.Settings) -> Iterator[Diagnosis]:
         yield Diagnosis(name, True, _offer(settings.generator, address, writers(models)))
     if not found:
         said = "none on this machine: " + ", ".join(f"{n} ({port})" for n, port in PORTS.items())
+        better = ""
         if isinstance(settings.generator, s.LlamaCpp) and settings.generator.model_path is None:
-            said += "; the embedded model has 270 million parameters, which limits the answers: "
-            said += "see docs/models.md"
-        yield Diagnosis("local servers", True, said)
+            better = "the embedded model has 270 million parameters, which limits the answers: "
+            better += "see docs/models.md"
+        yield Diagnosis("local servers", None, said, better)
 
 
 def _offer(generator: s.GeneratorSettings, address: str, writing: list[str]) -> str:
@@ -301,39 +305,42 @@ def _offer(generator: s.GeneratorSettings, address: str, writing: list[str]) -> 
     return f"{has}. To use it, add to a command: {typed}"
 
 
-def searches(options: SearchOptions) -> Iterator[Diagnosis]:
+def searches(settings: s.Settings) -> Iterator[Diagnosis]:
     """Say whether the search service works if one is chosen, or whether SearXNG is on loopback."""
+    options = settings.search
     variable = options.api_key_variable or SEARCHES[SearchOptions().name].key_variable
-    if chosen := bool(options.model_fields_set) or variable in os.environ:
+    asked = bool(options.model_fields_set) or settings.serving.source == "search"
+    if chosen := asked or variable in os.environ:
         yield attempt("search", lambda: check_search(options), "see docs/searches.md")
-    said = [has for port in SEARXNG_PORTS if (has := _searxng_at(port, options))]
-    yield from (Diagnosis("SearXNG", True, has) for has in said)
-    if not chosen and not said:
+    near = [found for port in SEARXNG_PORTS if (found := _searxng_at(port, options))]
+    yield from near
+    if not chosen and not near:
         ports = ", ".join(map(str, SEARXNG_PORTS))
         none = f"no key in {variable} and no SearXNG on this machine ({ports})"
-        yield Diagnosis("search", True, f"{none}; docs/searches.md starts one, without an account")
+        yield Diagnosis("search", None, none, "docs/searches.md starts one, without an account")
 
 
-def _searxng_at(port: int, chosen: SearchOptions) -> str:
-    """What a SearXNG at a port of loopback needs to be used; empty for anything else there, and for
+def _searxng_at(port: int, chosen: SearchOptions) -> Diagnosis | None:
+    """What a SearXNG at a port of loopback needs to be used; None for anything else there, and for
     the one that is chosen.
     """
     url = f"http://127.0.0.1:{port}"
     if (chosen.name, chosen.base_url or SearXng.base_url) == (SearXng.name, url):
-        return ""  # it is checked already
+        return None  # it is checked already
     options = SearchOptions(name=SearXng.name, base_url=url, timeout_s=LISTING_S)
     try:
         with closing(search_client(options)) as client:
             about = client.ask(ABOUT, seconds=LISTING_S).answer
             if not {"instance_name", "engines"} <= about.keys():
-                return ""
+                return None
             has = client.check()
     except SearchError:
-        return ""
+        return None
     except ConfigurationError as error:
-        return f"{url}: {error}"
+        return Diagnosis("SearXNG", None, f"{url}: {error}", error.remedy)
     base = "" if url == SearXng.base_url else f' and search.base_url = "{url}"'
-    return f'{has}. To use it, set search.name = "{options.name}"{base}'
+    use = f'To use it, set search.name = "{options.name}"{base}'
+    return Diagnosis("SearXNG", True, f"{has}. {use}")
 
 
 def broker(options: KafkaOptions, config: Path | None = None) -> Iterator[Diagnosis]:

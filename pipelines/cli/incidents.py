@@ -31,6 +31,7 @@ from radarstream.pipelines.job.incidents.settling import (
     only_one,
     senders_of,
 )
+from radarstream.pipelines.pages.safe_text import written_address
 from radarstream.pipelines.pages.wrong_answers import facts_of, standing_of, text_state
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode
@@ -120,8 +121,14 @@ def show(incident: IncidentId, config: Config = None, as_json: AsJson = False) -
         print_event(event)
         with engine.connect() as connection:
             held = quarantine.texts_of(connection, row["incident"])
-        keys = ((one["text_key"], text_state(one)[0], cell(one["url"] or one["title"], limit=120))
-                for one in held)  # fmt: skip
+        keys = (
+            (
+                one["text_key"],
+                text_state(one)[0],
+                cell(written_address(one["url"]) or one["title"], limit=120),
+            )
+            for one in held
+        )
         print_table(("key of the text", "state", "address"), keys, whole=("key of the text",))
         return
     say("not attributed yet: radarstream attribute")
@@ -247,7 +254,7 @@ def print_event(event: TaughtEvent) -> None:
                 None if number is None else f"{number:.2f}"
                 for number in (text.score, text.similarity, text.semantic, text.generation)
             ),
-            cell(text.url or text.title, "dim", limit=120),
+            cell(written_address(text.url) or text.title, "dim", limit=120),
             cell(text.excerpt, limit=80),
         )
         for text in texts

@@ -12,6 +12,7 @@ from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
 from radarstream.pipelines.cli.state import id_of
 from radarstream.pipelines.cli.terminal import agree, cell, print_table, printed, say
+from radarstream.pipelines.pages.safe_text import written_address
 from radarstream.pipelines.pages.wrong_answers import text_state
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
@@ -44,7 +45,7 @@ def list_texts(
             row["text_key"][:SHORT_KEY],
             "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
             text_state(row)[0],
-            cell(row["url"] or row["title"], "dim", limit=120),
+            cell(written_address(row["url"]) or row["title"], "dim", limit=120),
             cell(row["excerpt"], limit=100),
         )
         for row in rows

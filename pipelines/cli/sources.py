@@ -14,6 +14,7 @@ from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config
 from radarstream.pipelines.cli.terminal import cell, print_table, print_values, printed, say
 from radarstream.pipelines.job.sources import consequence, described, source_named
+from radarstream.pipelines.pages.safe_text import written_address
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas import sites
 from radarstream.schemas.errors import NotFoundError
@@ -72,7 +73,7 @@ def show(domain: Domain, config: Config = None, as_json: AsJson = False) -> None
         (
             *(stored_time(blame.observed_ms)[DAY], blame.incident[:8]),
             *(cell(blame.query_id, limit=200), blame.step),
-            *(cell(blame.answer), cell(blame.url, "dim", limit=120)),
+            *(cell(blame.answer), cell(written_address(blame.url), "dim", limit=120)),
         )
         for blame in source.blame
     )

@@ -22,7 +22,7 @@ from radarstream.pipelines.job.alerting.alerts import (
     Selection,
 )
 from radarstream.pipelines.pages import verdict_words as words
-from radarstream.pipelines.pages.safe_text import safe_link
+from radarstream.pipelines.pages.safe_text import written_address
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode, envelope, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError
@@ -193,7 +193,7 @@ def _rejected_line(event: RejectedEvent) -> Text:
         _place(event),
         cell(f"#{event.rank} {event.reason}", "red"),
         cell(f"said {event.atomic_answer or 'nothing'}", limit=80),
-        cell(safe_link(event.url) or event.url or event.title, "dim", limit=200),
+        cell(written_address(event.url) or event.title, "dim", limit=200),
     ]
     return Text("    ") + Text("  ").join(parts)
 
@@ -201,7 +201,7 @@ def _rejected_line(event: RejectedEvent) -> Text:
 def _taught_line(event: TaughtEvent) -> Text:
     """The wrong answer, the status of its incident, the texts that taught it."""
     texts = () if event.cleared else event.flagged
-    blamed = ", ".join(safe_link(t.url) or t.url or t.title for t in texts) or "no text"
+    blamed = ", ".join(written_address(t.url) or t.title for t in texts) or "no text"
     parts = [
         _place(event),
         cell(f"wrong {event.answer}", "bold red", limit=100),

@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.shown import escaped_json, one_line
+from radarstream.schemas.shown import escaped_json, one_line, with_end
 
 PIPED_COLUMNS = 1_000  # a pipe or a file has no edge at which ids and topics would be cut
 
@@ -38,7 +38,7 @@ def say(text: str, limit: int = 2_000, *, style: str = "", wrap: bool = False) -
 
 def note(text: str, limit: int = 500, *, style: str = "") -> None:
     """Print one line that is not output on standard error, never as markup."""
-    stderr.print(Text(one_line(text, limit)), style=style, highlight=False, soft_wrap=True)
+    stderr.print(Text(with_end(text, limit)), style=style, highlight=False, soft_wrap=True)
 
 
 def print_table(

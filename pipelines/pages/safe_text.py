@@ -74,6 +74,15 @@ def safe_link(url: str) -> str | None:
     return parts._replace(netloc=host if port is None else f"{host}:{port}").geturl()
 
 
+def written_address(url: str) -> str:
+    """An address for a reader, who may not follow it: as `safe_link`, else as it is.
+
+    >>> written_address("https://bank.example:pin@evil.example/"), written_address("notes.txt")
+    ('https://evil.example/', 'notes.txt')
+    """
+    return safe_link(url) or url
+
+
 def ascii_host(url: str) -> str:
     """The host of an address in ASCII, also where IDNA has no form for it; empty without one."""
     labels = host_of(url).split(".")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from radarstream.pipelines.pages.safe_text import format_time, shorten
+from radarstream.pipelines.pages.safe_text import format_time, shorten, written_address
 from radarstream.schemas.claims import CheckedClaim, ClaimVerdict
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
@@ -151,7 +151,7 @@ def place_in_words(document: Document, page: int | None) -> str:
     >>> place_in_words(Document(1, "Lima.", "minutes.pdf"), 2)
     'minutes.pdf, p. 2'
     """
-    place = document.url or document.title or document.text
+    place = written_address(document.url) or document.title or document.text
     return place if page is None else f"{place}, p. {page}"
 
 

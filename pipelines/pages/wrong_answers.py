@@ -8,7 +8,7 @@ from typing import Any
 from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.safe_text import shorten, written_address
 from radarstream.schemas import incidents
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.wording import counted_noun
@@ -133,7 +133,11 @@ def facts_of(event: incidents.TaughtEvent) -> Iterator[Fact]:
         remark = {True: "still the same", False: "no longer the same", None: ""}[event.persists]
         yield Fact("without flagged", event.answer_without or "no answer", tone, remark)
     if event.left_in:
-        stay = [text.url or text.title for text in event.flagged if text.id in event.left_in]
+        stay = [
+            written_address(text.url) or text.title
+            for text in event.flagged
+            if text.id in event.left_in
+        ]
         yield Fact("left in", "; ".join(stay), "", "flagged, and let in by a person")
     if event.defended_answer != event.answer:
         yield Fact("defended", event.defended_answer or "no answer")

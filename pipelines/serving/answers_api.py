@@ -1,6 +1,7 @@
 """The project's own interface: ask, read the answers of watched queries, report a wrong one."""
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -12,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.pipelines.job.incidents.intake import only_query, report
+from radarstream.pipelines.pages.safe_text import safe_link
 from radarstream.pipelines.serving.access import MayAsk, MayReport
 from radarstream.pipelines.serving.bodies import Body, Sources, body_of, described, question_of
 from radarstream.pipelines.serving.context import Context
@@ -66,7 +68,7 @@ def router(context: Context) -> APIRouter:
     async def check(request: Request, user: MayAsk) -> dict[str, Any]:
         """Check a claim against own documents, the corpus or a search."""
         claimed = await body_of(request, CheckedClaim)
-        claim = question_of(context.settings, user, claimed.claim, claimed, is_claim=True)
+        claim = question_of(context.settings, user, claimed.claim, claimed, field="claim")
         reply = await questions.reply(request, claim)
         return {"claim": claim.text, "text": text_of(reply)} | facts_of(reply)
 
@@ -118,6 +120,7 @@ def reported(
 
 
 def as_json(event: AnswerEvent) -> dict[str, Any]:
-    """An event as on the wire."""
-    value: dict[str, Any] = json.loads(encode(event))
+    """An event as on the wire, with addresses as citations have them."""
+    sources = tuple(replace(one, url=safe_link(one.url) or "") for one in event.sources)
+    value: dict[str, Any] = json.loads(encode(replace(event, sources=sources)))
     return value

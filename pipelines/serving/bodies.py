@@ -7,11 +7,12 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from radarstream.connectors.webpages.options import PageError
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Origin, UserQuestion
-from radarstream.pipelines.documents import Given
+from radarstream.pipelines.documents import Given, check_size, unread_because
 from radarstream.pipelines.serving.access import context_of
-from radarstream.pipelines.serving.errors import ServiceError, invalid
+from radarstream.pipelines.serving.errors import ServiceError, invalid, wrong
 from radarstream.pipelines.serving.people import User
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec.json_text import parse_object
@@ -42,25 +43,30 @@ class OwnDocument(Body):
     published_at: AwareDatetime | None = None
 
 
-def given_as(own: OwnDocument, number: int, *, fetch: bool) -> Document | Given:
-    """A document, or what has to be read first. Raises ServiceError 400, and 403 where addresses
-    are not fetched.
+def given_as(own: OwnDocument, rank: int, path: str, settings: Settings) -> Document | Given:
+    """A document, or what has to be read first; `path` leads to it in the body. Raises ServiceError
+    400, and 403 where addresses are not fetched, DocumentError.
     """
-    name = f"documents.{number}"
-    at = utc(own.published_at)
+    try:
+        at = own.published_at and own.published_at.astimezone(UTC)
+    except OverflowError:  # no calendar has it in UTC
+        raise wrong(f"{path}.published_at", "it is out of range", "out_of_range") from None
     if own.text is not None and own.data is None:
-        return Document(number + 1, own.text, own.title, own.url, at)
+        try:
+            check_size(own.text, settings.limits.document_bytes)
+        except PageError as error:
+            raise unread_because(f"{path}.text", error) from None
+        return Document(rank, own.text, own.title, own.url, at)
     if own.text is not None or not (own.data or own.url.strip()):
-        why = f"{name}: give text, or data with its media_type, or a url alone"
-        raise ServiceError(400, "invalid_value", why, param="documents")
-    if own.data is None and not fetch:
-        why = f"{name}: this service fetches no addresses (serving.fetch_addresses)"
-        raise ServiceError(403, "addresses_refused", why, param="documents")
+        raise wrong(path, "give text, or data with its media_type, or a url alone")
+    if own.data is None and not settings.serving.fetch_addresses:
+        why = "this service fetches no addresses (serving.fetch_addresses)"
+        raise wrong(f"{path}.url", why, "addresses_refused", 403)
     try:
         data = None if own.data is None else b64decode(own.data, validate=True)
     except ValueError:
-        why = f"{name}.data: this is not base64"
-        raise ServiceError(400, "invalid_value", why, param="documents") from None
+        raise wrong(f"{path}.data", "this is not base64") from None
+    name = f"{path}.{'url' if data is None else 'data'}"
     return Given(data, own.media_type, own.title, own.url, at, name=name)
 
 
@@ -108,29 +114,31 @@ def question_of(  # noqa: PLR0913 what a question is made of
     sources: Sources,
     defense: str | None = None,
     *,
-    is_claim: bool = False,
+    field: str = "question",
 ) -> UserQuestion:
-    """What a user asks, or claims. Raises ServiceError 400 for what cannot be asked."""
-    serving, stripped, name = settings.serving, text.strip(), "claim" if is_claim else "question"
+    """What a user asks, or claims, in a `field` of the body: question, claim, or that of OpenAI's
+    interface. Raises ServiceError 400 for what cannot be asked, DocumentError.
+    """
+    serving, stripped, is_claim = settings.serving, text.strip(), field == "claim"
+    name = "claim" if is_claim else "question"
+    place = "documents" if field == name else "radarstream.documents"
     if defense is not None and defense not in DEFENSES:
-        why = f"defense: one of {', '.join(DEFENSES)}"
-        raise ServiceError(400, "unknown_defense", why, param="defense")
+        raise wrong("defense", f"one of {', '.join(DEFENSES)}", "unknown_defense")
     if not stripped:
-        raise ServiceError(400, f"empty_{name}", f"the {name} is empty")
+        raise wrong(field, f"the {name} is empty", f"empty_{name}")
     if len(stripped) > serving.question_characters:
         why = f"the {name} has more than {serving.question_characters} characters"
-        raise ServiceError(400, f"{name}_too_long", why)
+        raise wrong(field, why, f"{name}_too_long")
     own = sources.documents or ()
     origin = sources.source or (Origin.DOCUMENTS if own else Origin(serving.source))
     if (origin is Origin.DOCUMENTS) != bool(own):
         why = f"give documents with the {name}" if not own else f"not with source {origin}"
-        raise ServiceError(400, "documents", f"documents: {why}", param="documents")
+        raise wrong(place, why, "documents")
     wanted = min(sources.wanted or serving.documents, serving.documents)
     if len(own) > serving.documents:
         why = f"at most {serving.documents} documents are read (serving.documents)"
-        raise ServiceError(400, "too_many_documents", why, param="documents")
-    fetch = serving.fetch_addresses
-    given = [given_as(one, number, fetch=fetch) for number, one in enumerate(own)]
+        raise wrong(place, why, "too_many_documents")
+    given = [given_as(one, n + 1, f"{place}.{n}", settings) for n, one in enumerate(own)]
     documents = tuple(one for one in given if isinstance(one, Document))
     return UserQuestion(
         stripped,
@@ -144,11 +152,3 @@ def question_of(  # noqa: PLR0913 what a question is made of
         tuple(given) if len(documents) < len(given) else (),
         is_claim,
     )
-
-
-def utc(time: datetime | None) -> datetime | None:
-    """The time in UTC. Raises ServiceError 400 where no calendar has it."""
-    try:
-        return None if time is None else time.astimezone(UTC)
-    except OverflowError:
-        raise ServiceError(400, "out_of_range", "published_at is out of range") from None

@@ -53,6 +53,11 @@ class ServiceError(Exception):
         return JSONResponse(self.body, self.status, headers=self.headers)
 
 
+def wrong(param: str, why: str, code: str = "invalid_value", status: int = 400) -> ServiceError:
+    """The refusal of a field, by its path into the body, such as `documents.0.text`."""
+    return ServiceError(status, code, f"{param}: {why}", param=param)
+
+
 def unavailable(code: str, message: str, seconds: int = RETRY_S) -> ServiceError:
     """An error that goes away by itself: 503 with Retry-After."""
     return ServiceError(503, code, message, headers={"Retry-After": str(seconds)})
@@ -83,7 +88,8 @@ def service_error(error: BaseException) -> ServiceError:
             status, code = (403, "epsilon_budget_spent") if spent else (404, "not_found")
             return ServiceError(status, code, str(error))
         case errors.InputError() | errors.DocumentError() | errors.ClaimError():
-            return ServiceError(400, error.code, error.detail)
+            param = error.name if isinstance(error, errors.DocumentError) else None
+            return ServiceError(400, error.code, error.detail, param=param)
         case errors.ConfigurationError():
             text = "the service is not set up for this; its log says what is missing"
             return ServiceError(500, "misconfigured", text)

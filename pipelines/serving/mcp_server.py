@@ -117,7 +117,7 @@ class Tools:
         user, request = self._user_with(Role.ASK, call)
         given = {"source": source, "documents": documents, "wanted": wanted}
         chosen = Sources.model_validate(given | {"withstand": withstand})
-        asked = question_of(self._context.settings, user, claim, chosen, is_claim=True)
+        asked = question_of(self._context.settings, user, claim, chosen, field="claim")
         reply = await self._context.questions.reply(request, asked)
         return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
 

@@ -10,14 +10,14 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.serving.access import MayAsk
 from radarstream.pipelines.serving.bodies import Sources, body_of, described, question_of
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.errors import ServiceError, wrong
 from radarstream.pipelines.serving.question_queue import QuestionQueue
 from radarstream.pipelines.serving.replies import facts_of, text_of
 
@@ -46,11 +46,19 @@ class Part(Loose):
     text: str | None = None
 
 
+def as_parts(content: Any) -> Any:
+    """A text as the one part of a content."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
 class Message(Loose):
     """A message of the conversation."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[Part] | None = None
+    content: Annotated[
+        list[Part] | None,
+        BeforeValidator(as_parts, json_schema_input_type=str | list[Part] | None),
+    ] = None
 
 
 class StreamOptions(Loose):
@@ -77,19 +85,19 @@ class ChatRequest(Loose):
         return None if self.model == CONFIGURED else known(self.model)
 
     @property
-    def question(self) -> str:
-        """The text of the user's last message, the only one read. Raises ServiceError 400."""
-        asked = [message for message in self.messages if message.role == "user"]
+    def question(self) -> tuple[str, str]:
+        """The text of the user's last message, the only one read, and its path. Raises ServiceError
+        400.
+        """
+        asked = [place for place, message in enumerate(self.messages) if message.role == "user"]
         if not asked:
-            why = "messages: there is no user message"
-            raise ServiceError(400, "no_question", why, param="messages")
-        content = asked[-1].content
-        if isinstance(content, list):
-            if any(part.type != "text" or part.text is None for part in content):
-                why = "messages: only parts of text are read, no images, audio or files"
-                raise ServiceError(400, "unsupported_content", why, param="messages")
-            return "\n".join(part.text or "" for part in content)
-        return content or ""
+            raise wrong("messages", "there is no user message", "no_question")
+        content, path = self.messages[asked[-1]].content or (), f"messages.{asked[-1]}.content"
+        for place, part in enumerate(content):
+            if part.type != "text" or part.text is None:
+                why = "only parts of text are read, no images, audio or files"
+                raise wrong(f"{path}.{place}", why, "unsupported_content")
+        return "\n".join(part.text or "" for part in content), path
 
     @property
     def with_usage(self) -> bool:
@@ -107,8 +115,8 @@ class ChatRequest(Loose):
         if self.modalities not in (None, ["text"]):
             refused.append("modalities")
         if refused:
-            why = f"{refused[0]} is not supported: an answer is one text from defended documents"
-            raise ServiceError(400, "unsupported_parameter", why, param=refused[0])
+            why = "it is not supported: an answer is one text from defended documents"
+            raise wrong(refused[0], why, "unsupported_parameter")
 
 
 def router(context: Context) -> APIRouter:
@@ -131,9 +139,9 @@ def router(context: Context) -> APIRouter:
         """Answer the last message of the user; earlier messages are not read."""
         asked = await body_of(request, ChatRequest)
         asked.insist_on_supported()
-        question = question_of(
-            context.settings, user, asked.question, asked.radarstream, asked.defense
-        )
+        text, path = asked.question
+        given = (text, asked.radarstream, asked.defense)
+        question = question_of(context.settings, user, *given, field=path)
         if asked.stream:
             return await streamed(questions, request, asked, question)
         reply = await questions.reply(request, question)
@@ -149,7 +157,7 @@ def known(name: str) -> str:
     """The name of a model. Raises ServiceError 404 for one that there is not."""
     if name != CONFIGURED and name not in DEFENSES:
         why = "there is no such model; GET /v1/models lists them"
-        raise ServiceError(404, "model_not_found", why, param="model")
+        raise wrong("model", why, "model_not_found", 404)
     return name
 
 

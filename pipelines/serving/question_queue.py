@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from threading import Lock
 from time import monotonic, perf_counter
 from typing import Any, Final, TypeVar
 
@@ -23,28 +24,45 @@ from radarstream.pipelines.settings.root import ServingSettings
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.snapshot import Document
 
+ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
+Waiting = tuple[UserQuestion, str]  # a question with documents to be read, and whose share it takes
+READING: Final = 0.5  # of the time: how long a share's documents may be read
 TIMES_FREE: Final = 3  # a share may hold fewer places than this times those that are free
 KNOWN: Final = 10_000  # names whose buckets are kept; the one idle for longest is forgotten
 
 
 class Buckets:
-    """A bucket of tokens per name, refilled evenly, one a request; for one thread."""
+    """A bucket of tokens per name, refilled evenly within a minute; safe for threads."""
 
     def __init__(self, per_minute: float, now: Callable[[], float] = monotonic) -> None:
         self._size, self._per_second, self._now = per_minute, per_minute / 60.0, now
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
 
-    def take(self, name: str) -> float:
-        """Take a token. Returns 0, or the seconds until there is one."""
+    def take(self, name: str, tokens: float = 1.0) -> float:
+        """Take tokens if they are there. Returns 0, or the seconds until they are."""
+        with self._lock:
+            level = self._level(name)
+            if level >= tokens:
+                self._levels[name] = (level - tokens, self._levels[name][1])
+        return max(0.0, (tokens - level) / self._per_second)
+
+    def charge(self, name: str, seconds: float) -> None:
+        """Take what comes in within so many seconds, even if it is not there yet."""
+        with self._lock:
+            level = self._level(name) - seconds * self._per_second
+            self._levels[name] = (level, self._levels[name][1])
+
+    def _level(self, name: str) -> float:
+        """How many tokens are there now."""
         now = self._now()
         level, then = self._levels.get(name, (self._size, now))
-        level = min(self._size, level + (now - then) * self._per_second)
-        self._levels[name] = (level - 1.0 if level >= 1.0 else level, now)
+        self._levels[name] = (min(self._size, level + (now - then) * self._per_second), now)
         self._levels.move_to_end(name)
         if len(self._levels) > KNOWN:
             self._levels.popitem(last=False)
-        return 0.0 if level >= 1.0 else (1.0 - level) / self._per_second
+        return self._levels[name][0]
 
 
 class Places:
@@ -153,7 +171,7 @@ class QuestionQueue:
         self._settings, self._metrics, self._warming = settings, metrics, warming
         self._buckets = Buckets(settings.questions_per_minute)
         self._batched = Batched[UserQuestion, Reply](answer_all, "service", AT_ONCE)
-        self._reading = Batched[UserQuestion, UserQuestion](self._read_all, "service", 1)
+        self._reading = Batched[Waiting, UserQuestion](self._read_all, "service", 1)
         self._read = read
 
     async def reply(self, request: Request | None, question: UserQuestion) -> Reply:
@@ -171,23 +189,32 @@ class QuestionQueue:
             if self._warming.loading:
                 await first_of(self._warming.tried(), leaving)
             if question.unread:
-                question = await self._before(leaving, self._reading, question, share)
+                question = await self._before(leaving, self._reading, (question, share), share)
             reply = await self._before(leaving, self._batched, question, share)
         finally:
             leaving.cancel()
         self._count(reply, perf_counter() - started)
         return reply
 
-    def _read_all(self, questions: Sequence[UserQuestion]) -> list[UserQuestion]:
-        """The questions with their documents read. Raises RadarstreamError."""
-        until = monotonic() + self._settings.timeout_s
-        return [replace(q, documents=self._read(q.unread, until), unread=()) for q in questions]
+    def _read_all(self, waiting: Sequence[Waiting]) -> list[UserQuestion]:
+        """The one question with its documents read. Raises RadarstreamError, ServiceError 429 where
+        too much was read for its share.
+        """
+        ((question, share),) = waiting
+        if wait := self._buckets.take(share, 0.0):
+            raise too_many("too much time went into reading documents", wait)
+        began = monotonic()
+        try:
+            documents = self._read(question.unread, began + READING * self._settings.timeout_s)
+        finally:
+            self._buckets.charge(share, (monotonic() - began) / READING)
+        return [replace(question, documents=documents, unread=())]
 
     async def _before(
         self,
         leaving: "asyncio.Task[None]",
-        queue: Batched[UserQuestion, OutT],
-        question: UserQuestion,
+        queue: Batched[ItemT, OutT],
+        question: ItemT,
         share: str,
     ) -> OutT:
         """What comes of a question in a queue, in time and before the client leaves."""

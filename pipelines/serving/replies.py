@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.asking.values import Origin, Reply
-from radarstream.pipelines.pages.safe_text import quote_link, shorten, visible
+from radarstream.pipelines.pages.safe_text import quote_link, safe_link, shorten, visible
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     claim_in_words,
@@ -157,8 +157,8 @@ def claimed(checked: CheckedClaim | None) -> dict[str, Any]:
 def cited(judged: DocumentVerdict, document: Document | None) -> dict[str, Any]:
     """How a document is named, with the words that its answer rests on and a link to them."""
     title, url = (document.title, document.url) if document else ("", "")
-    named: dict[str, Any] = {"rank": judged.rank, "title": shorten(title, 200), "url": url[:2_000]}
-    named["page"] = judged.page
+    named: dict[str, Any] = {"rank": judged.rank, "title": shorten(title, 200)}
+    named |= {"url": safe_link(url) or "", "page": judged.page}
     if (excerpt := judged.excerpt) is None:
         return named
     words = {part: str(visible(text)) for part, text in asdict(excerpt).items()}

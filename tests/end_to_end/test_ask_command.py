@@ -70,7 +70,8 @@ def test_json_has_the_whole_reply() -> None:
 
 def test_standard_input_is_a_document_or_the_question() -> None:
     given = ("ask", CAPITAL, "-", *files(TRUE[1]), "--config", "r.toml", "--defense", "majority")
-    assert run(*given, answer=TRUE[0]).stdout.startswith("Lima")
+    for document in (TRUE[0], pdf(TRUE[0]), docx(TRUE[0]), f"<!-- x --><html><p>{TRUE[0]}"):
+        assert run(*given, answer=document).stdout.startswith("Lima")
     asked = run(
         "ask", "-", "--document", TRUE[0], "--config", "r.toml", answer=CAPITAL, exit_code=0
     )
@@ -117,7 +118,8 @@ def test_documents_of_every_kind_are_answered_from_and_pages_are_named() -> None
 def test_a_folder_is_read_in_order_without_links_and_what_is_hidden() -> None:
     Path("own/b/.git").mkdir(parents=True)
     Path("outside.txt").write_text(LIE)
-    for name, text in (("b/x.md", TRUE[0]), ("a.txt", TRUE[1]), ("z.png", ""), (".a.txt", LIE)):
+    named = {"b/x.md": TRUE[0], "a.txt": TRUE[1], "c.csv": TRUE[1], "z.png": "", ".a.txt": LIE}
+    for name, text in named.items():
         (Path("own") / name).write_text(text)
     Path("own/b/.git/c.txt").write_text(LIE)
     Path("own/c.txt").symlink_to("../outside.txt")
@@ -125,7 +127,7 @@ def test_a_folder_is_read_in_order_without_links_and_what_is_hidden() -> None:
     Path("own/y.jsonl").write_text(json.dumps({"text": TRUE[0], "title": "line"}))
     shown = run("ask", CAPITAL, "own", "--json", "--config", "r.toml")
     titles = [source["title"] for source in json.loads(shown.stdout)["event"]["sources"]]
-    assert titles == ["a.txt", "x.md", "line"]
+    assert titles == ["a.txt", "x.md", "c.csv", "line"]
     assert "own: 1 file of another kind was passed over" in shown.stderr
     Path("none").mkdir()
     assert "there is no document in it" in refused("ask", CAPITAL, "none", "--config", "r.toml")[1]
@@ -176,6 +178,8 @@ def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ((CAPITAL, *["--document", LIE] * 201), "the limit is 200 (limits.documents)"),
         (("-", "-"), "cannot be both"),
         ((CAPITAL, "missing.txt"), "missing.txt: cannot be read: No such file"),
+        ((CAPITAL, "n" * 3_000), "nnn: cannot be read: File name too long"),
+        ((CAPITAL, "lima.example:80/a.pdf"), "written https://lima.example:80/a.pdf"),
         ((CAPITAL, "--document", LIE, "--defense", "wishful"), "wishful"),
         ((CAPITAL, "--document", LIE, "--source", "corpus"), "documents are given"),
     ):

@@ -54,6 +54,17 @@ def test_the_table_names_every_file() -> None:
     )
 
 
+@pytest.mark.parametrize("name", [f.name for f in EXAMPLES.glob("*.py")])
+def test_an_example_without_what_it_needs_says_how_it_is_used(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("SERVICE_TOKEN", "WEBHOOK_SECRET"):
+        monkeypatch.delenv(variable, raising=False)
+    done = subprocess.run([sys.executable, str(EXAMPLES / name)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert name in done.stderr and "Traceback" not in done.stderr
+
+
 def test_a_folder_answers_with_quotes(tmp_path: Path) -> None:
     for number, page in enumerate(PAGES):
         (tmp_path / f"{number}.txt").write_text(page)

@@ -1,5 +1,6 @@
 """Documents that were given: when they are read, and the page of a quote."""
 
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from ipaddress import ip_network
@@ -77,16 +78,20 @@ def test_an_extractor_that_is_missing_is_named_and_texts_need_none(settings, mon
             reader.read([Given(pdf("Lima."))])
 
 
-def test_a_folder_has_a_limit_and_what_has_no_end_is_read_to_its_own(near, tmp_path) -> None:
+def test_a_folder_has_a_limit_and_what_may_have_no_end_is_not_read(tmp_path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.txt").touch()
     with pytest.raises(InputError) as refused:
         in_path(tmp_path, Limits(documents=2))
     assert refused.value.reason is ReasonClass.TOO_MANY_DOCUMENTS
-    with pytest.raises(DocumentError, match="too large"):
-        near.read(in_path(Path("/dev/zero"), Limits()))
-    with pytest.raises(DocumentError, match="too long"):
-        near.read(in_path(Path("x" * 5_000), Limits()))
+    os.mkfifo(tmp_path / "a.jsonl")
+    for path, why in (
+        (Path("/dev/zero"), "neither a file"),
+        (tmp_path / "a.jsonl", "neither a file"),
+        (Path("x" * 5_000), "too long"),
+    ):
+        with pytest.raises(DocumentError, match=why):
+            in_path(path, Limits())
 
 
 def test_all_addresses_together_take_no_longer_than_their_time(near: DocumentReader) -> None:

@@ -78,22 +78,9 @@ def texts_of(connection: Connection, incident: str) -> list[dict[str, Any]]:
 
 
 def let_in(texts: Iterable[AttributedText], rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Ids of the texts of an incident that a person released, by its rows.
-
-    A row stands for the same words at several addresses: those are told by how they begin.
-    """
-    ids: tuple[set[object], set[object]] = set(), set()
-    begun: tuple[set[object], set[object]] = set(), set()
-    for row in rows:
-        ids[row["released"]].add(row["content_id"])
-        begun[row["released"]].add((row["title"], row["excerpt"]))
-    alike = begun[True] - begun[False]
-    return tuple(
-        text.id
-        for text in texts
-        if text.id in ids[True]
-        or (text.id not in ids[False] and (text.title, text.excerpt) in alike)
-    )
+    """Ids of the texts of an incident that a person released, by its rows."""
+    released = {row["text_key"] for row in rows if row["released"]}
+    return tuple(text.id for text in texts if text.text_key in released)
 
 
 def list_quarantine(

@@ -16,6 +16,7 @@ import structlog
 
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.webhook import Attempt
+from radarstream.pipelines.pages.safe_text import safe_link
 from radarstream.pipelines.settings.job import Occasion, QuietHours, SelectedAnswers
 from radarstream.schemas.codec import decode_answer, decode_rejected, decode_taught, envelope
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS, compact_json
@@ -102,7 +103,6 @@ class Following:
 
 SCHEMA = "alert.answer/1"
 TITLE_CHARACTERS = 300
-URL_CHARACTERS = 2_000
 TEXT_CHARACTERS = 200
 MESSAGE_ALERTS = 20
 WORDS: Final[Mapping[Occasion, str]] = {
@@ -313,7 +313,7 @@ def payload(alert: Alert) -> bytes:
         "standing_answer": None if standing is None else standing.answer,
         "confirmed_at": None if at is None else wire_time(at),
         "kept_sources": [
-            {"title": source.title[:TITLE_CHARACTERS], "url": source.url[:URL_CHARACTERS]}
+            {"title": source.title[:TITLE_CHARACTERS], "url": safe_link(source.url) or ""}
             for source in event.sources
             if source.rank in kept
         ],

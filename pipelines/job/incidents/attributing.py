@@ -35,6 +35,7 @@ from radarstream.schemas.incidents import (
     Decision,
     Status,
     TaughtEvent,
+    text_key,
 )
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.times import Clock, milliseconds
@@ -301,6 +302,7 @@ def event_of(complaint: StoredComplaint, kept: KeptAnswer, found: Investigation)
                 title=texts[score.id].document.title,
                 excerpt=excerpt(texts[score.id].document),
                 search_rank=places.get(score.id),
+                text_key=text_key(texts[score.id].document),
             )
             for score in scores
         ),

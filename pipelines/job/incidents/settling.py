@@ -14,6 +14,7 @@ from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.connectors.state_table.serving.action_log import write_action
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
+from radarstream.pipelines.pages.safe_text import written_address
 from radarstream.schemas import incidents
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
@@ -349,7 +350,7 @@ def removal_in_words(
 def named_texts(rows: Sequence[Mapping[str, Any]]) -> str:
     """Texts of the quarantine, the first of them by name."""
     named = [
-        one_line(row["url"] or row["title"] or row["excerpt"], TEXT_CHARACTERS)
+        one_line(written_address(row["url"]) or row["title"] or row["excerpt"], TEXT_CHARACTERS)
         for row in rows[:NAMED]
     ]
     more = f", and {len(rows) - NAMED} more" if len(rows) > NAMED else ""

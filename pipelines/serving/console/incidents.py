@@ -61,8 +61,11 @@ def inbox_page(context: Context) -> APIRouter:
     def inbox(request: Request, user: Operator, state: str = "") -> HTMLResponse:
         wanted = ComplaintState(state) if state in tuple(ComplaintState) else None
         rows = store.list_incidents(engine, MOST, wanted)
-        questions = questions_of(engine, rows)
         listing = showing.Listing.of(request, INBOX, ("complaints",), ("state",))
+        if listing.search or listing.sort.endswith("question"):
+            rows = with_questions(engine, rows)
+        page = listing.page(rows)
+        page["rows"] = with_questions(engine, page["rows"])  # others need no event decoded
         return showing.show(
             request,
             "inbox.html.j2",
@@ -72,9 +75,7 @@ def inbox_page(context: Context) -> APIRouter:
             words=("Incident", "Approve", "Dismiss", "The model erred"),
             notes=[] if context.settings.attribution.enabled else [OFF],
             live=True,
-            **listing.page(
-                [row | {"question": asked} for row, asked in zip(rows, questions, strict=True)]
-            ),
+            **page,
             standing_of=wrong_answers.standing_of,
             state=wanted or "",
             states=STATES,
@@ -94,12 +95,12 @@ def incident_page(context: Context) -> APIRouter:
         with engine.connect() as connection:
             texts = quarantine.texts_of(connection, row["incident"])
             last = last_action_on(connection, row["incident"])
-        (asked,) = questions_of(engine, [row])
+        (row,) = with_questions(engine, [row])
         return showing.show(
             request,
             "incident.html.j2",
             user,
-            title=asked or row["answer"] or "(no answer)",
+            title=row["question"] or row["answer"] or "(no answer)",
             sentence=wrong_answers.standing_of(row)[0].capitalize() + ".",
             words=("Approve", "Dismiss", "The model erred", "Quarantine"),
             heads=[("query", row["query_id"]), ("step", row["step"]), ("id", row["incident"])],
@@ -142,7 +143,7 @@ def quarantine_page(context: Context) -> APIRouter:
 
 
 INBOX: Final[showing.Columns] = {
-    "question": lambda row: f"{row['question']} {row['query_id']}",
+    "question": lambda row: f"{row.get('question', '')} {row['query_id']}",
     "answer": itemgetter("answer"),
     "complaints": itemgetter("complaints"),
     "newest": itemgetter("received_ms"),
@@ -157,15 +158,15 @@ TEXTS: Final[showing.Columns] = {
 OFF: Final = "Attribution is off in these settings: [attribution] enabled = true switches it on."
 
 
-def questions_of(engine: Engine, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The question of each incident; "" where nothing that is kept has it."""
-    events = store.events_of(engine, [row["incident"] for row in rows])
+def with_questions(engine: Engine, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Incidents with their `question`; "" where nothing that is kept has it."""
+    events = store.events_of(engine, [one["incident"] for one in rows if "question" not in one])
 
     def question(row: Mapping[str, Any]) -> str:
         known = events.get(row["incident"]) or find_event(engine, row["query_id"])
         return known.question if known else ""
 
-    return [question(row) for row in rows]
+    return [{"question": question(one)} | one if "question" not in one else one for one in rows]
 
 
 def truth_of(engine: Engine, row: Mapping[str, Any]) -> str:
@@ -215,7 +216,7 @@ class Decide:
         incident = store.look(target.engine, row["incident"])
         title, button = TITLES[self.decision]
         about = (
-            ("question", one_line(questions_of(target.engine, [row])[0], SHOWN)),
+            ("question", one_line(with_questions(target.engine, [row])[0]["question"], SHOWN)),
             ("wrong answer", one_line(row["answer"], SHOWN)),
             ("query", f"{row['query_id']}, step {row['step']}"),
             ("complaints", str(row["complaints"])),

@@ -11,8 +11,6 @@ from radarstream.connectors.webpages.reading import text_of
 from radarstream.connectors.webpages.sandbox import Sandbox
 from tests.documents import DOCX_TYPE, UNREADABLE, docx, pdf
 
-LONG = "Lima is the capital and the largest city of Peru, on the coast of the ocean."
-
 
 @pytest.fixture(scope="module")
 def box() -> Iterator[Sandbox]:
@@ -36,7 +34,8 @@ def test_each_kind_is_recognised_and_read(box: Sandbox) -> None:
         (b"one\x0ctwo", "text/plain", Kind.TEXT, "one\ftwo"),
         (b"<!---->" * 100, "", Kind.TEXT, "<!---->" * 100),  # in no time, although it is no page
         (b"<!-- x -->\n<!----><p>Lima.", "", Kind.TEXT, "<!-- x -->\n<!----><p>Lima."),
-        (b"<!-- > -->\n<html><article><p>%b" % LONG.encode(), "", Kind.HTML, LONG),
+        (b"<!-- > -->\n<html><article><p>Lima.", "", Kind.HTML, "Lima."),
+        (b"<!-- x --><p>Lima.", "text/html", Kind.HTML, "Lima."),
         (b" <!DOCTYPE html><body><p>Lima.</p></body>", "", Kind.HTML, "Lima."),
         (pdf("Lima.", "", "Quito."), "", Kind.PDF, "Lima.\f\fQuito.\f"),
         (b"junk\n" + pdf("Lima."), "application/pdf", Kind.PDF, "Lima.\f"),

@@ -59,6 +59,7 @@ def text(rank: int, liar: bool, wrong: str, right: str) -> AttributedText:
         similarity=(0.9 if liar else 0.6) + sway,
         semantic=(-1.2 if liar else -2.5) + sway,
         generation=(-0.25 if liar else -3.0) + sway,
+        text_key=f"t{rank}",
     )
 
 
@@ -157,7 +158,7 @@ def fill(engine: Engine) -> None:
 def held(event: TaughtEvent, one: AttributedText, at: int) -> dict[str, object]:
     return {
         "incident": event.incident,
-        "text_key": one.id,
+        "text_key": one.text_key,
         "query_id": event.query_id,
         "content_id": one.id,
         "url": one.url,

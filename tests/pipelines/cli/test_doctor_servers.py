@@ -57,10 +57,10 @@ def test_names_cannot_end_a_command(server: FaultServer) -> None:
 def test_without_a_server_the_embedded_model_is_said_to_limit_the_answers(monkeypatch) -> None:
     monkeypatch.setattr(doctor, "PORTS", {"Ollama": free_port(), "vLLM": free_port()})
     (check,) = local_servers(load_settings(profile="embedded"))
-    assert check.ok and "none on this machine: Ollama" in check.found
-    assert "limits the answers" in check.found
+    assert check.ok is None and "none on this machine: Ollama" in check.found
+    assert "limits the answers" in check.remedy
     (check,) = local_servers(load_settings(profile="scripted"))
-    assert "limits" not in check.found
+    assert not check.remedy
 
 
 def test_only_loopback_is_asked_and_no_proxy(server, monkeypatch) -> None:

@@ -108,6 +108,6 @@ def test_the_command_prints_the_grade() -> None:
     """With rules in place of models."""
     result = CliRunner().invoke(app, ["doctor", "--grade", "--profile", "scripted"])
     assert result.exit_code == 0
-    assert "grade" in result.output and "of 20" in result.output
+    assert "the first mistake" in result.output and "of 20" in result.output
     told = CliRunner().invoke(app, ["doctor", "--grade", "--profile", "scripted", "--json"])
     assert json.loads(told.stdout)["grade"] in "ABCD"

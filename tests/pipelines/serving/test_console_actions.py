@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import find_source
 from radarstream.pipelines.job.answering.dead_letters import Letter
 from radarstream.pipelines.serving.console import operations as letter_pages
+from radarstream.pipelines.serving.console import showing
 from radarstream.pipelines.serving.console.operations import Mailbox
 from radarstream.schemas.errors import ModelOutageError, ReasonClass
 from radarstream.schemas.events import DeadLetter
@@ -237,6 +239,15 @@ def test_every_list_searches_and_sorts(client, path, rows, search, column):
     up, down = listed(sort=column), listed(sort=f"-{column}")
     assert sorted(up) == sorted(down) == sorted(everything) and up != down
     assert listed(sort="nonsense") == everything
+
+
+def test_the_inbox_decodes_the_events_of_its_page_alone(client, monkeypatch):
+    decoded, events_of = [], store.events_of
+    monkeypatch.setattr(showing, "Paging", partial(showing.Paging, size=2))
+    monkeypatch.setattr(store, "events_of", lambda engine, ids: decoded.extend(ids) or
+                        events_of(engine, ids))  # fmt: skip
+    assert CUP[1] in text_of(client.get("/console/inbox?sort=-newest"))
+    assert len(decoded) == 2
 
 
 def test_two_verdicts_at_once_do_not_overwrite_each_other(app, client):

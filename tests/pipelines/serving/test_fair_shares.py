@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
@@ -18,21 +19,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.connectors.state_table.forgetting import forget_user
+from radarstream.pipelines.documents import Given
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
+from radarstream.pipelines.serving import question_queue
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.question_queue import AT_ONCE, Places
+from radarstream.pipelines.serving.question_queue import (
+    AT_ONCE,
+    Buckets,
+    Places,
+    QuestionQueue,
+    Warming,
+)
 from radarstream.pipelines.serving.server import bound, serving
 from radarstream.pipelines.settings.root import OrchestrationSettings
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Document
 from tests.load import loaded, service_of_its_own
 from tests.pipelines.serving.test_faults import ASKED, BASE, TIMEOUT, head, in_hand, process
 from tests.servers import free_port
 from tests.serving import (
     OWN,
+    FakeAsker,
     HeldAsker,
     PeopleInMemory,
+    a_question,
     bearer,
     fake_service,
     running,
@@ -203,6 +215,34 @@ def test_users_are_served_in_turn_whoever_came_first(tmp_path: Path) -> None:
     order = [question.text.split()[0] for question in held.asked]
     last = max(place for place, name in enumerate(order) if name == "few")
     assert last < AT_ONCE + 2 * 6
+
+
+def test_documents_of_one_user_are_read_for_half_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+
+    def read(given: object, until: float) -> tuple[Document, ...]:
+        nonlocal now
+        now = until
+        return (Document(1, "Lima."),)
+
+    async def asked(*users: str) -> list[int]:
+        """Statuses of questions that come at once."""
+        some = [replace(a_question(), user=user, unread=(Given(b"x"),)) for user in users]
+        replies = await asyncio.gather(
+            *(queue.reply(None, one) for one in some), return_exceptions=True
+        )
+        return [one.status if isinstance(one, ServiceError) else 200 for one in replies]
+
+    monkeypatch.setattr(question_queue, "monotonic", lambda: now)
+    serving = service_settings(tmp_path, questions_per_minute=60, timeout_s=20).serving
+    queue = QuestionQueue(FakeAsker(), read, serving, ServingMetrics(), Warming())
+    queue._buckets = Buckets(60, lambda: now)
+    assert asyncio.run(asked("ann", *["bob"] * 9)) == [200] * 7 + [429] * 3
+    assert now == 70.0  # 10 seconds each
+    now += 70.0  # a minute for the bucket, and what bob owes
+    assert asyncio.run(asked("ann", *["bob"] * 9)) == [200] * 7 + [429] * 3
 
 
 @pytest.mark.parametrize(("path", "body"), [("/answers", BODY), ("/mcp", AGENT)])

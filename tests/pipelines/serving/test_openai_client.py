@@ -29,6 +29,8 @@ from tests.serving import (
 )
 
 ASKED = [{"role": "user", "content": "What is the capital of France?"}]
+SAID = {"role": "assistant", "content": "Hello."}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:x"}}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,9 @@ def test_an_answer_has_text_and_facts(client: openai.OpenAI) -> None:
     facts = got.model_extra["radarstream"]
     assert (facts["status"], facts["answer"]) == ("single_source", "Paris")
     assert [one["url"] for one in facts["citations"]] == ["https://atlas.example/page"]
-    assert facts["distrusted"][0]["reason"] == "cut" and facts["distrusted"][0]["why"]
+    (cut,) = facts["distrusted"]
+    assert cut["reason"] == "cut" and cut["why"]
+    assert cut["url"] == ""  # it was javascript:alert(1)
     assert facts["orchestration"]["plan"]["output_audit"]["enabled"] is True
     assert "SECRET TEXT" not in got.model_dump_json()
     assert got.usage is not None and got.usage.total_tokens == 6 + len(text.split())
@@ -149,21 +153,14 @@ def test_only_the_last_user_message_is_read(client: openai.OpenAI, asker: FakeAs
         ({"stop": ["."]}, "stop"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"extra_body": {"radarstream": {"unknown": 1}}}, "radarstream.unknown"),
-        ({"extra_body": {"radarstream": {"source": "documents"}}}, "documents"),
+        ({"extra_body": {"radarstream": {"source": "documents"}}}, "radarstream.documents"),
         ({"extra_body": {"radarstream": {"documents": []}}}, "radarstream.documents"),
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
-        (
-            {
-                "messages": [
-                    {
-                        "role": "user",
-                        "content": [{"type": "image_url", "image_url": {"url": "data:x"}}],
-                    }
-                ]
-            },
-            "messages",
-        ),
+        ({"messages": [SAID, {"role": "user", "content": [IMAGE]}]}, "messages.1.content.0"),
+        ({"messages": [SAID, {"role": "user", "content": [{}]}]}, "messages.1.content.0.type"),
+        ({"messages": [{"role": "user", "content": 1}]}, "messages.0.content"),
+        ({"messages": [SAID, {"role": "user", "content": " "}]}, "messages.1.content"),
     ],
 )
 def test_what_is_not_supported_is_said(client: openai.OpenAI, more: dict, param: str) -> None:
@@ -184,10 +181,6 @@ def test_errors_are_those_that_a_client_knows(client: openai.OpenAI) -> None:
         client_of(port, "wrong").models.list()
     with pytest.raises(openai.PermissionDeniedError):
         client_of(port, "reporting").models.list()
-    with pytest.raises(openai.BadRequestError):
-        client.chat.completions.create(
-            model="radarstream", messages=[{"role": "user", "content": " "}]
-        )
 
 
 def test_a_model_that_is_down_is_503_with_nothing_of_its_words(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A service with scripted models that fetches addresses, but inner ones for nobody."""
     settings = service_settings(tmp_path_factory.mktemp("own"), fetch_addresses=True)
     near = settings.documents.model_copy(update={"inner_networks": (ip_network("127.0.0.0/8"),)})
-    settings = settings.model_copy(update={"documents": near})
+    small = settings.limits.model_copy(update={"document_bytes": 1_000})
+    settings = settings.model_copy(update={"documents": near, "limits": small})
     with running(create_app(settings, people=PeopleInMemory())) as opened:
         yield opened
 
@@ -42,6 +43,10 @@ def sent(data: bytes, media_type: str = "") -> dict[str, str]:
     return {"data": b64encode(data).decode(), "media_type": media_type}
 
 
+def chat(**more: object) -> dict[str, object]:
+    return {"model": "radarstream", "messages": [{"role": "user", "content": CAPITAL}]} | more
+
+
 def asked(client: httpx.Client, *documents: object) -> Any:
     body = {"question": CAPITAL, "documents": documents}
     return client.post("/answers", json=body)
@@ -53,9 +58,8 @@ def test_documents_of_every_kind_are_answered_from(client: httpx.Client) -> None
     assert reply["answer"] == "Lima"
     assert [(one["rank"], one["page"]) for one in reply["citations"]] == [(1, 2), (2, None)]
     assert "document 1, p. 2" in reply["text"]
-    message = {"role": "user", "content": CAPITAL}
-    chat = {"model": "radarstream", "messages": [message], "radarstream": {"documents": given}}
-    replied = client.post("/v1/chat/completions", json=chat).json()
+    body = chat(radarstream={"documents": given})
+    replied = client.post("/v1/chat/completions", json=body).json()
     assert replied["radarstream"]["citations"] == reply["citations"]
 
 
@@ -66,25 +70,37 @@ def test_what_cannot_be_read_has_a_code_and_a_reason(client: httpx.Client, name:
     refused = asked(client, {"text": TRUE[0]}, sent(data, kind))
     error = refused.json()["error"]
     assert (refused.status_code, error["code"]) == (400, f"document_{why}")
-    assert error["message"] == f"documents.1: {WHY[why]}"
+    assert error["message"] == f"documents.1.data: {WHY[why]}"
 
 
 @pytest.mark.parametrize(
-    ("document", "status", "code"),
+    ("document", "code", "field"),
     [
-        ({"url": "http://127.0.0.1:1/"}, 400, "document_address"),
-        ({"url": "http://10.0.0.7/"}, 400, "document_address"),
-        ({"url": "http://a.invalid/"}, 400, "document_name"),
-        ({"url": "file:///etc/passwd"}, 400, "document_scheme"),
-        ({"url": " "}, 400, "invalid_value"),
-        ({"data": "no base64!"}, 400, "invalid_value"),
-        ({"text": "Lima", "data": "TGltYQ=="}, 400, "invalid_value"),
-        ({"title": "nothing"}, 400, "invalid_value"),
+        ({"url": "http://127.0.0.1:1/"}, "document_address", ".url"),
+        ({"url": "http://10.0.0.7/"}, "document_address", ".url"),
+        ({"url": "http://a.invalid/"}, "document_name", ".url"),
+        ({"url": "file:///etc/passwd"}, "document_scheme", ".url"),
+        ({"url": " "}, "invalid_value", ""),
+        ({"data": "no base64!"}, "invalid_value", ".data"),
+        ({"text": "Lima", "data": "TGltYQ=="}, "invalid_value", ""),
+        ({"title": "nothing"}, "invalid_value", ""),
+        ({"text": "x" * 1_001}, "document_text_size", ".text"),
+        ({"text": ""}, "invalid_value", ".text"),
+        ({"text": "x", "published_at": "0001-01-01T00:00+14:00"}, "out_of_range", ".published_at"),
     ],
 )
-def test_what_is_no_document_is_refused(client, document, status, code) -> None:
-    refused = asked(client, document)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
+@pytest.mark.parametrize("path", ["/answers", "/claims", "/v1/chat/completions"])
+def test_what_is_no_document_is_refused_by_its_path(client, path, document, code, field) -> None:
+    documents = {"documents": [{"text": TRUE[0]}, document]}
+    bodies = {
+        "/answers": documents | {"question": CAPITAL},
+        "/claims": documents | {"claim": TRUE[0]},
+        "/v1/chat/completions": chat(radarstream=documents),
+    }
+    error = client.post(path, json=bodies[path]).json()["error"]
+    inside = "radarstream." * path.startswith("/v1")
+    assert (error["code"], error["param"]) == (code, f"{inside}documents.1{field}")
+    assert error["message"].startswith(f"{error['param']}: ")
 
 
 def test_addresses_are_fetched_only_where_the_settings_say_so(tmp_path: Path) -> None:
@@ -103,7 +119,7 @@ def test_agents_bring_documents_too(port: int) -> None:
     assert [one["page"] for one in found["citations"]] == [2, None]
     locked = {"question": CAPITAL, "documents": [sent(pdf("Lima", password="secret"))]}
     refused = over_http(port, calling("ask", locked))
-    assert refused.is_error and "document_encrypted: documents.0" in text_in(refused)
+    assert refused.is_error and "document_encrypted: documents.0.data" in text_in(refused)
 
 
 def test_the_console_takes_text_files_and_addresses(client: httpx.Client) -> None:
