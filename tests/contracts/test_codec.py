@@ -114,11 +114,9 @@ def test_every_optional_field_of_the_snapshot_sample_is_set() -> None:
 
 def test_reads_snapshot_without_optional_fields() -> None:
     payload = {
-        "schema": "search.snapshot/1",
-        "query": {"id": "cup", "text": "Who?"},
-        "observed_at": "2025-06-01T12:00:00Z",
-        "documents": [{"rank": 1, "text": "Zürich"}],
-    }
+        "schema": "search.snapshot/1", "query": {"id": "cup", "text": "Who?"},
+        "observed_at": "2025-06-01T12:00:00Z", "documents": [{"rank": 1, "text": "Zürich"}],
+    }  # fmt: skip
     snapshot = decode_snapshot(json.dumps(payload).encode(), limits=LIMITS)
     assert snapshot.documents == (Document(1, "Zürich"),)
     assert snapshot.labels is None

@@ -44,13 +44,10 @@ ONLY_ORDERS = {"none", "prog_rank", "grada"}  # the others may drop what they ta
 READS_ALONE = {"gmtp"}  # judges a candidate without others
 DRAWS = {"dp_rag"}  # noise decides, on a single candidate as well
 NEEDED: dict[type, set[str]] = {
-    LogProbs: {Signal.TOKEN_PROBABILITIES},
-    LogProbsAll: {Signal.TOKEN_PROBABILITIES},
-    ProbeGradients: {GRADIENTS},
-    TokenSaliences: {GRADIENTS},
-    MaskedTokenProbabilities: {MASKED},
+    LogProbs: {Signal.TOKEN_PROBABILITIES}, LogProbsAll: {Signal.TOKEN_PROBABILITIES},
+    ProbeGradients: {GRADIENTS}, TokenSaliences: {GRADIENTS}, MaskedTokenProbabilities: {MASKED},
     Attention: {ATTENTION},
-}
+}  # fmt: skip
 
 
 def of(names: Collection[str]) -> pytest.MarkDecorator:
@@ -259,13 +256,10 @@ def test_hostile_text_is_only_text(reranker: RetrievalDefense):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"similarities": (0.5,)},
-        {"similarities": (math.nan,) * 6},
-        {"similarities": (math.inf,) * 6},
-        {"keep": 0},
-        {"documents": POOLS[0].documents[:1] * 6},
+        {"similarities": (0.5,)}, {"similarities": (math.nan,) * 6},
+        {"similarities": (math.inf,) * 6}, {"keep": 0}, {"documents": POOLS[0].documents[:1] * 6},
     ],
-)
+)  # fmt: skip
 def test_a_malformed_pool_is_refused(reranker: RetrievalDefense, changes: dict[str, Any]):
     with pytest.raises(EvidenceError):
         rerank(reranker, replace(POOLS[0], **changes))

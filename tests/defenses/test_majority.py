@@ -22,11 +22,8 @@ def test_the_answer_of_most_documents_wins():
     verdict, state = decide(["Oslo", "Rome", None, "rome."])
     assert (verdict.answer, state) == ("Rome", None)
     assert [d.reason for d in verdict.documents] == [
-        Reason.OUTVOTED,
-        Reason.SUPPORTED,
-        Reason.UNINFORMATIVE,
-        Reason.SUPPORTED,
-    ]
+        Reason.OUTVOTED, Reason.SUPPORTED, Reason.UNINFORMATIVE, Reason.SUPPORTED,
+    ]  # fmt: skip
     assert verdict.kept_ranks == (2, 4)
 
 

@@ -104,11 +104,9 @@ class TestAnswer:
         ]
         assert (verdict.answer, verdict.abstention, state) == ("final", None, None)
         assert [(d.kept, d.reason, d.atomic_answer) for d in verdict.documents] == [
-            (False, Reason.CONTRADICTED, "lie"),
-            (True, Reason.SUPPORTED, "truth"),
-            (False, Reason.UNINFORMATIVE, None),
-            (True, Reason.SUPPORTED, "truth"),
-        ]
+            (False, Reason.CONTRADICTED, "lie"), (True, Reason.SUPPORTED, "truth"),
+            (False, Reason.UNINFORMATIVE, None), (True, Reason.SUPPORTED, "truth"),
+        ]  # fmt: skip
 
     def test_without_any_answer_every_document_is_passed_on(self):
         verdict = judge(claims_evidence([None, None]))

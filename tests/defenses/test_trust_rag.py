@@ -20,11 +20,8 @@ GOLDEN = [(1.0, 0.0), (0.98, 0.199), (0.96, 0.28), (0.0, 1.0), (-0.6, 0.8)]
 # No two of them share a word; the builders' titles are dropped.
 UNLIKE = ("alpha beta", "gamma delta", "epsilon zeta", "eta theta", "iota kappa", "mu nu", "xi rho")
 SUPPORTED, TIGHT, ALONE, DUPLICATE = (
-    Reason.SUPPORTED,
-    Reason.TIGHT_CLUSTER,
-    Reason.ISOLATED,
-    Reason.NEAR_DUPLICATE,
-)
+    Reason.SUPPORTED, Reason.TIGHT_CLUSTER, Reason.ISOLATED, Reason.NEAR_DUPLICATE,
+)  # fmt: skip
 
 
 def at(*degrees: float) -> list[tuple[float, float]]:

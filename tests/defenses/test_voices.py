@@ -214,11 +214,8 @@ def test_an_answer_that_steers_its_judge_has_no_voice() -> None:
     said = [("a.com", "Lima"), ("b.com", "Rome"), ("c.com", "Rome"), ("b.com", "Lima")]
     event = event_of(said, Judge(steering), 1)
     assert [d.reason for d in event.verdict.documents] == [
-        Reason.STEERING,
-        Reason.SELF_CONTRADICTION,
-        Reason.SUPPORTED,
-        Reason.STEERING,
-    ]
+        Reason.STEERING, Reason.SELF_CONTRADICTION, Reason.SUPPORTED, Reason.STEERING,
+    ]  # fmt: skip
     assert event.abstention is Abstention.THIN_EVIDENCE
 
 

@@ -153,14 +153,12 @@ def new_complaint(site: Site) -> None:
 
 
 WORK: dict[str, Callable[[Site], None]] = {
-    "run": new_work,
-    "submit": new_work,
+    "run": new_work, "submit": new_work,
     "alert": lambda site: site.send(replace(ANSWER, step=next(numbers))),
-    "attribute": new_complaint,
-    "tail --all": lambda site: site.send(ANSWER, REJECTED),
+    "attribute": new_complaint, "tail --all": lambda site: site.send(ANSWER, REJECTED),
     "deadletter list": lambda site: site.send(site.broken()),
     "deadletter replay": lambda site: site.send(site.broken()),
-}
+}  # fmt: skip
 MORE = {
     "run": ["--once"],
     "submit": ["--job-endpoint", "embed", "--environment", "LOOPBACK",

@@ -25,12 +25,10 @@ from tests.hostile_batches import send_batch
 pytestmark = pytest.mark.long
 
 SOON = {
-    "log.retention.check.interval.ms": "200",
-    "log.segment.delete.delay.ms": "100",
-    "log.cleaner.backoff.ms": "200",
-    "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.retention.check.interval.ms": "200", "log.segment.delete.delay.ms": "100",
+    "log.cleaner.backoff.ms": "200", "log.cleaner.min.cleanable.ratio": "0.01",
     "log.initial.task.delay.ms": "100",
-}
+}  # fmt: skip
 MIB = 2**20
 
 

@@ -75,11 +75,9 @@ def test_the_diagonal_is_ignored():
 
 def test_malformed_graphs():
     for edges, weights in [
-        (np.array([[False, True], [False, False]]), None),
-        (np.zeros((2, 3), dtype=bool), None),
-        (np.zeros((2, 2), dtype=bool), [1]),
-        (np.zeros((2, 2), dtype=bool), [1, 0]),
-    ]:
+        (np.array([[False, True], [False, False]]), None), (np.zeros((2, 3), dtype=bool), None),
+        (np.zeros((2, 2), dtype=bool), [1]), (np.zeros((2, 2), dtype=bool), [1, 0]),
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match="edges|weights"):
             independent_set(edges, weights)
 
@@ -133,12 +131,9 @@ def test_weights():
 
 def test_chance_of_a_poisoned_rank():
     for k, rank, in_a_round in [
-        (50, 1, 0.190932),
-        (50, 25, 0.015972),
-        (50, 50, 0.001151),
-        (10, 1, 0.283495),
+        (50, 1, 0.190932), (50, 25, 0.015972), (50, 50, 0.001151), (10, 1, 0.283495),
         (10, 10, 0.115426),
-    ]:
+    ]:  # fmt: skip
         assert chance(k, rank) == pytest.approx(in_a_round, abs=1e-6)
         samples = rank_samples(
             np.random.default_rng(1), rank_weights(k, 0.9), rounds=20_000, size=2, replacement=True

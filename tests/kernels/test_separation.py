@@ -83,12 +83,9 @@ def test_neither_order_nor_unit_decides() -> None:
 
 def test_without_scores_to_compare_anything_is_chance() -> None:
     for rows in [
-        np.zeros((3, 0)),
-        np.zeros((3, 1)),
-        np.zeros((3, 5)),
-        np.zeros((0, 5)),
+        np.zeros((3, 0)), np.zeros((3, 1)), np.zeros((3, 5)), np.zeros((0, 5)),
         np.array([[9.0, 9.0, 0.0, 0.0, 0.0]]),
-    ]:
+    ]:  # fmt: skip
         assert chance_of_separation(rows) == 1.0
 
 

@@ -116,12 +116,9 @@ MEMBERS = st.sampled_from([*item(), "adv_texts", "yearly_contexts", "title", "te
 
 def target(**members: object) -> dict[str, object]:
     return {
-        "id": "test1",
-        "question": "How many episodes?",
-        "correct answer": "23",
-        "incorrect answer": "24",
-        "adv_texts": ["There are 24.", "It has 24."],
-    } | members
+        "id": "test1", "question": "How many episodes?", "correct answer": "23",
+        "incorrect answer": "24", "adv_texts": ["There are 24.", "It has 24."],
+    } | members  # fmt: skip
 
 
 def test_targets_are_labels_without_documents(tmp_path) -> None:

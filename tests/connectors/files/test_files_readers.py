@@ -286,12 +286,9 @@ def week(directory: Path, results: list[object], questions: list[object]) -> Pat
 
 def question(identity: str = "20230707_0", **members: object) -> dict[str, object]:
     return {
-        "question_id": identity,
-        "question_sentence": "Which country?",
-        "choices": ["Denmark", "Sweden", "Norway"],
-        "answer": ["2"],
-        "evidence": "unused",
-    } | members
+        "question_id": identity, "question_sentence": "Which country?",
+        "choices": ["Denmark", "Sweden", "Norway"], "answer": ["2"], "evidence": "unused",
+    } | members  # fmt: skip
 
 
 def results(identity: str = "20230707_0", **members: object) -> dict[str, object]:

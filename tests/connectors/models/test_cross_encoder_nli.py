@@ -105,10 +105,8 @@ def test_a_missing_model_is_a_configuration_error():
 def test_label_columns_follow_the_names_and_unknown_labels_are_refused():
     assert label_columns({0: "contradiction", 1: "Entailment", 2: "NEUTRAL"}) == [1, 2, 0]
     for labels in (
-        ("LABEL_0", "LABEL_1", "LABEL_2"),
-        ("entailment", "not_entailment"),
-        ("entailment", "neutral"),
-        ("entailment", "neutral", "contradiction", "entail"),
-    ):
+        ("LABEL_0", "LABEL_1", "LABEL_2"), ("entailment", "not_entailment"),
+        ("entailment", "neutral"), ("entailment", "neutral", "contradiction", "entail"),
+    ):  # fmt: skip
         with pytest.raises(ConfigurationError):
             label_columns(dict(enumerate(labels)))

@@ -146,10 +146,8 @@ def test_attempts_are_bounded_and_an_outage_is_told(make, server, code):
 @pytest.mark.parametrize(
     ("fault", "outage"),
     [
-        pytest.param(status(400), False, id="400"),
-        pytest.param(status(422), False, id="422"),
-        pytest.param(status(401), True, id="401"),
-        pytest.param(status(403), True, id="403"),
+        pytest.param(status(400), False, id="400"), pytest.param(status(422), False, id="422"),
+        pytest.param(status(401), True, id="401"), pytest.param(status(403), True, id="403"),
         pytest.param(status(404), True, id="404"),
         pytest.param(status(429, "insufficient_quota"), True, id="no credit"),
         pytest.param(status(302, Location="http://127.0.0.1:9/"), True, id="redirect"),
@@ -162,7 +160,7 @@ def test_attempts_are_bounded_and_an_outage_is_told(make, server, code):
         pytest.param(says(None, refusal="I cannot"), False, id="refusal"),
         pytest.param(says("", reason="content_filter"), False, id="filter"),
     ],
-)
+)  # fmt: skip
 def test_what_asking_again_cannot_mend_is_asked_once(make, server, fault, outage):
     server.always = fault
     generator = make()
@@ -331,13 +329,10 @@ def test_an_impossible_key_is_told_by_its_variable(make, monkeypatch, value):
 
 def test_wrong_options_are_refused() -> None:
     for wrong in [
-        {"base_url": "ftp://x/v1"},
-        {"base_url": "http://x:99999/v1"},
-        {"base_url": "http://user:hunter2@host/v1"},
-        {"base_url": "http://host/v1?key=hunter2"},
-        {"extra_body": {"model": "x"}},
-        {"attempts": 0},
-    ]:
+        {"base_url": "ftp://x/v1"}, {"base_url": "http://x:99999/v1"},
+        {"base_url": "http://user:hunter2@host/v1"}, {"base_url": "http://host/v1?key=hunter2"},
+        {"extra_body": {"model": "x"}}, {"attempts": 0},
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match="1 validation error"):
             OpenAiOptions(model="small", **wrong)
 

@@ -143,13 +143,10 @@ def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: Response
 def test_keys_differ_by_model_kind_and_every_field(cache: ResponseCache) -> None:
     prompt = make_prompt("a")
     variants = [
-        prompt,
-        replace(prompt, task=Task.SYNTHESISE_ANSWERS),
-        replace(prompt, instruction="Answer!"),
-        replace(prompt, question="Who"),
-        replace(prompt, passages=("a", "")),
-        replace(prompt, max_tokens=17),
-    ]
+        prompt, replace(prompt, task=Task.SYNTHESISE_ANSWERS),
+        replace(prompt, instruction="Answer!"), replace(prompt, question="Who"),
+        replace(prompt, passages=("a", "")), replace(prompt, max_tokens=17),
+    ]  # fmt: skip
     for model in (CountingModel("m/1"), CountingModel("m/2")):
         generator = Cached(model, cache)
         generator.complete(variants)

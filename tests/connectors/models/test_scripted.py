@@ -112,9 +112,7 @@ def test_each_task_has_its_rule() -> None:
         (Task.ANSWER_WITH_RATIONALE, PRESIDENT, PAGES, 'Passage 2 says "Bo Ray". The answer is Bo'),
         (Task.ANSWER_WITH_RATIONALE, PRESIDENT, ["Output: Pinky.", *PAGES], 'Passage 1 says "Pin'),
         (
-            Task.ANSWER_WITH_RATIONALE,
-            PRESIDENT,
-            ["It rained."],
+            Task.ANSWER_WITH_RATIONALE, PRESIDENT, ["It rained."],
             "No passage helps. The answer is I",
         ),
         (Task.RECALL_PASSAGE, PRESIDENT, [], ABSTENTION),
@@ -141,6 +139,6 @@ def test_each_task_has_its_rule() -> None:
         (Task.JUDGE_AGREEMENT, PRESIDENT, ["in rome", "Rome"], "[YES]"),
         (Task.JUDGE_AGREEMENT, PRESIDENT, ["Rome", "Oslo"], "[NO]"),
         (Task.PREDICT_QUESTION, PRESIDENT, ["Rome. Who won?. Why? Ann."], "Who won?"),
-    ]:
+    ]:  # fmt: skip
         (found,) = said(prompt(*passages, question=question, task=task))
         assert reply in found, (task, passages)

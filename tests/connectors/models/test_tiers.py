@@ -39,16 +39,14 @@ def test_the_embedded_weights_are_told_and_limit_the_answers() -> None:
 
 def test_every_other_backend_is_told_and_limits_nothing(tmp_path: Path) -> None:
     found = {
-        other_weights(tmp_path): Tier.LOCAL,
-        "transformers/Qwen@0a1b/greedy/r8": Tier.LOCAL,
+        other_weights(tmp_path): Tier.LOCAL, "transformers/Qwen@0a1b/greedy/r8": Tier.LOCAL,
         service("http://127.0.0.1:11434/v1"): Tier.LOCAL,
         service("http://localhost:8000/v1"): Tier.LOCAL,
         service("http://[::1]:8080/v1"): Tier.LOCAL,
         service("https://api.openai.com/v1"): Tier.API,
         service("http://127.0.0.1.example.org/v1"): Tier.API,
-        ScriptedGenerator().model_id: Tier.SCRIPTED,
-        "": Tier.UNKNOWN,
-    }
+        ScriptedGenerator().model_id: Tier.SCRIPTED, "": Tier.UNKNOWN,
+    }  # fmt: skip
     assert {model_id: tier_of(model_id) for model_id in found} == found
     for model_id, tier in found.items():
         models = {"generator": model_id}

@@ -17,11 +17,9 @@ from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery
 
 PROMPTS = [Prompt(Task.ATOMIC_ANSWER, "", (), "Who won?", (f"It was {w}.",), 9) for w in "AB"]
 MODELS: dict[str, Any] = {
-    Method.COMPLETE: ScriptedGenerator,
-    Method.PROBABILITIES: ScriptedRelations,
-    Method.EMBED: ScriptedEmbedder,
-    Method.LOG_PROBS: ScriptedTokens,
-}
+    Method.COMPLETE: ScriptedGenerator, Method.PROBABILITIES: ScriptedRelations,
+    Method.EMBED: ScriptedEmbedder, Method.LOG_PROBS: ScriptedTokens,
+}  # fmt: skip
 REQUESTS: dict[str, list[Any]] = {
     Method.COMPLETE: PROMPTS,
     Method.PROBABILITIES: [AnswerPair("q", "a", "a"), AnswerPair("q", "a", "b")],

@@ -27,14 +27,12 @@ def page(
     """One page as SerpApi sends it."""
     answer: dict[str, Any] = {
         "search_metadata": {
-            "id": archive_id,
-            "status": status,
-            "created_at": "2025-06-01 12:00:00 UTC",
+            "id": archive_id, "status": status, "created_at": "2025-06-01 12:00:00 UTC",
             "google_url": "https://www.google.com/search?q=cup",
         },
         "search_parameters": {"engine": "google", "q": "cup"},
         "search_information": {"organic_results_state": "Results for exact spelling"},
-    }
+    }  # fmt: skip
     if results:
         answer["organic_results"] = list(results)
     if more:

@@ -337,15 +337,13 @@ def test_only_plain_dates_are_read() -> None:
 
 def test_spellings_of_an_address() -> None:
     for one, other, same in [
-        ("http://a.org", "https://A.ORG/", True),
-        ("http://a.org:80/x", "http://a.org/x/", True),
+        ("http://a.org", "https://A.ORG/", True), ("http://a.org:80/x", "http://a.org/x/", True),
         ("http://a.org/x?utm_medium=m&id=1", "http://a.org/x?id=1#part", True),
         ("http://a.org/x?id=1", "http://a.org/x?id=2", False),
         ("http://a.org/x", "http://a.org/X", False),
         ("http://a.org:8080/", "http://a.org/", False),
-        ("http://a.org/", "http://www.a.org/", False),
-        ("http://[broken", "http://[broken", True),
-    ]:
+        ("http://a.org/", "http://www.a.org/", False), ("http://[broken", "http://[broken", True),
+    ]:  # fmt: skip
         assert (canonical_url(one) == canonical_url(other)) is same
 
 

@@ -131,13 +131,10 @@ def test_the_check_of_a_service_is_no_search(server: SearchServer, name: str) ->
 @pytest.mark.parametrize(
     ("headers", "pause_s"),
     [
-        ({"Retry-After": "7"}, 7.0),
-        ({"X-RateLimit-Reset": "1, 1419704"}, 1.0),
-        ({"X-RateLimit-Reset": "soon"}, 0.0),
-        ({"Retry-After": "9" * 30}, 3_600.0),
-        ({}, 0.0),
+        ({"Retry-After": "7"}, 7.0), ({"X-RateLimit-Reset": "1, 1419704"}, 1.0),
+        ({"X-RateLimit-Reset": "soon"}, 0.0), ({"Retry-After": "9" * 30}, 3_600.0), ({}, 0.0),
     ],
-)
+)  # fmt: skip
 def test_a_service_says_how_long_it_wants_to_be_left_alone(server, headers, pause_s):
     server.replies.append(brave_error(429, "RATE_LIMITED", **headers))
     with pytest.raises(SearchFailedError) as caught:

@@ -26,12 +26,9 @@ from tests.clocks import at_once
 from tests.lab.pages.attribution_pages import CUP, LIARS, MAYOR, events, fill
 
 ADDRESSES = (
-    "https://ann.github.io/1",
-    "https://www.bob.github.io/1",
-    "https://a.news.example/1",
-    "https://lies.example/1",
-    "",
-)
+    "https://ann.github.io/1", "https://www.bob.github.io/1", "https://a.news.example/1",
+    "https://lies.example/1", "",
+)  # fmt: skip
 
 
 def say(engine: Engine, domain: str, verdict: SourceVerdict | None, at_ms: int = 1) -> None:

@@ -22,9 +22,7 @@ def test_each_kind_is_recognised_and_read(box: Sandbox) -> None:
     for data, declared, kind, text in [
         (b"Lima.", "", Kind.TEXT, "Lima."),
         (
-            b"\xef\xbb\xbf# Peru\n\n**[Lima](x)**\n\n    code",
-            "text/markdown",
-            Kind.MARKDOWN,
+            b"\xef\xbb\xbf# Peru\n\n**[Lima](x)**\n\n    code", "text/markdown", Kind.MARKDOWN,
             "Peru\nLima\ncode",
         ),
         (b"a|b\n-|-\nLima|Cusco", "text/markdown", Kind.MARKDOWN, "a\nb\nLima\nCusco"),
@@ -41,7 +39,7 @@ def test_each_kind_is_recognised_and_read(box: Sandbox) -> None:
         (b"junk\n" + pdf("Lima."), "application/pdf", Kind.PDF, "Lima.\f"),
         (pdf("Lima.", password=""), "text/html", Kind.PDF, "Lima.\f"),  # no password to open it
         (docx("Lima.", "Quito."), DOCX_TYPE, Kind.DOCX, "Lima.\n\nQuito."),
-    ]:
+    ]:  # fmt: skip
         raw = Raw(data, declared)
         assert kind_of(raw) is kind
         assert text_of(raw, box) == text

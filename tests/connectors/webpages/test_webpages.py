@@ -101,11 +101,9 @@ def server() -> Iterator[PageServer]:
 
 
 NAMES = {
-    "pages.test": ["127.0.0.1"],
-    "inner.test": ["10.0.0.7"],
-    "both.test": ["127.0.0.1", "10.0.0.7"],
-    "metadata.test": ["169.254.169.254"],
-}
+    "pages.test": ["127.0.0.1"], "inner.test": ["10.0.0.7"],
+    "both.test": ["127.0.0.1", "10.0.0.7"], "metadata.test": ["169.254.169.254"],
+}  # fmt: skip
 
 
 class Resolver:

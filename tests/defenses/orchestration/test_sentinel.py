@@ -32,14 +32,11 @@ def by_model(reply: str | None, seen: Seen = CALM) -> RiskProfile:
 
 def test_membership_by_rules() -> None:
     for signals, membership, level in [
-        ({}, 0.0, "low"),
-        ({"lexical_overlap": 0.7}, 0.5, "elevated"),
-        ({"lexical_overlap": 1.0}, 1.0, "critical"),
-        ({"velocity": 0.5}, 0.25, "low"),
-        ({"velocity": 9.0}, 0.5, "elevated"),
-        ({"fills_masks": True}, 0.5, "elevated"),
+        ({}, 0.0, "low"), ({"lexical_overlap": 0.7}, 0.5, "elevated"),
+        ({"lexical_overlap": 1.0}, 1.0, "critical"), ({"velocity": 0.5}, 0.25, "low"),
+        ({"velocity": 9.0}, 0.5, "elevated"), ({"fills_masks": True}, 0.5, "elevated"),
         ({"fills_masks": True, "velocity": 0.6}, 0.8, "critical"),
-    ]:
+    ]:  # fmt: skip
         profile = rules(replace(CALM, signals=QuestionSignals(**signals)))
         assert profile.membership == pytest.approx(membership)
         assert profile.level == level, signals
@@ -48,13 +45,10 @@ def test_membership_by_rules() -> None:
 
 def test_poisoning_by_rules() -> None:
     for signals, poisoning in [
-        ({}, 0.0),
-        ({"dispersion_z": 3.0}, 0.5),
-        ({"dispersion_z": -3.0}, 0.5),
-        ({"near_duplicates": True}, 0.5),
-        ({"dispersion_z": -1.2, "near_duplicates": True}, 0.7),
+        ({}, 0.0), ({"dispersion_z": 3.0}, 0.5), ({"dispersion_z": -3.0}, 0.5),
+        ({"near_duplicates": True}, 0.5), ({"dispersion_z": -1.2, "near_duplicates": True}, 0.7),
         ({"dispersion_z": 60.0}, 1.0),
-    ]:
+    ]:  # fmt: skip
         profile = rules(replace(CALM, retrieval=RetrievalSignals(**signals)))
         assert profile.poisoning == pytest.approx(poisoning)
 

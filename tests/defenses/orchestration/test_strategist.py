@@ -106,17 +106,14 @@ def by_model(reply: str | None, profile: RiskProfile, seen: Seen, earlier: Plan 
 @pytest.mark.parametrize("earlier", [None, NO_PLAN])
 def test_what_is_no_plan_is_the_plan_of_the_rules(earlier: Plan | None) -> None:
     for reply in [
-        None,
-        "switch everything off",
-        "[]",
+        None, "switch everything off", "[]",
         '{"trustrag": {"enabled": true}, "firewall": {"enabled": true}}',
         '{"trustrag": {"enabled": true, "sigma": 1}}',
         '{"trustrag": {"enabled": true}, "trustrag": {"enabled": false}}',
         '{"attention_filtering": {"enabled": true, "threshold": NaN}}',
         '{"output_audit": {"mode": "off"}}',
-        '{"differential_privacy": {"enabled": true, "epsilon": -1}}',
-        "{" * 100_000,
-    ]:
+        '{"differential_privacy": {"enabled": true, "epsilon": -1}}', "{" * 100_000,
+    ]:  # fmt: skip
         profile = RiskProfile(RiskLevel.ELEVATED, 0.5, 0.5, 0.5)
         rules = RuleStrategist().plan(profile, CALM, earlier)
         assert by_model(reply, profile, CALM, earlier) == rules
