@@ -13,7 +13,8 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
-IMAGE: Final = ("alerts", "pages", "postgres", "stream")  # extras of every image, beside its models
+# Extras of every image, beside its models.
+IMAGE: Final = ("alerts", "pages", "postgres", "stream", "traces")
 LOCKS: Final = {
     "demo": ("embedded", "lab", "pages", "stream"),
     "image-embedded": ("embedded", *IMAGE),

@@ -22,6 +22,7 @@ EXTRAS: Final = {
     **dict.fromkeys(("sentence_transformers", "torch", "transformers"), "gpu"),
     **dict.fromkeys(("lxml_html_clean", "mammoth", "pypdf", "trafilatura"), "pages"),
     "apprise": "alerts",
+    "opentelemetry": "traces",
     "psycopg": "postgres",
     **dict.fromkeys(("haystack", "langchain_core", "llama_index"), "adapters"),
 }

@@ -28,6 +28,7 @@ from radarstream.connectors.state_table.queries.subject import (
     owner_of,
     question_subject,
 )
+from radarstream.connectors.traces import traces
 from radarstream.schemas.arrays import embedding_rows, relation_rows
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -279,8 +280,13 @@ class Cached(Wrapped):
         entry, started = self._entries[call.method], 0
         while chunk := call.requests[started : started + (self._chunk or entry.chunk)]:
             self.calls += len(chunk)
-            asked = perf_counter()
-            replies = call.ask(chunk)
+            asked, answered = perf_counter(), traces().calls(call.model, call.method)
+            try:
+                replies = call.ask(chunk)
+            except ModelError as error:
+                answered(chunk, [error] * len(chunk))
+                raise
+            answered(chunk, replies)
             try:
                 replies = entry.check(replies, len(replies))
             except ValueError as error:
@@ -295,11 +301,16 @@ class Cached(Wrapped):
         """One completion at a time. Raises ModelError when some prompt got no outcome."""
         left = set(range(len(prompts)))
         self.calls += len(prompts)
-        asked = perf_counter()
-        for index, outcome in model.complete_each(prompts):
-            left.discard(index)
-            yield [(index, timed(outcome, perf_counter() - asked))]
-            asked = perf_counter()
+        asked, answered = perf_counter(), traces().calls(model, Method.COMPLETE)
+        try:
+            for index, outcome in model.complete_each(prompts):
+                left.discard(index)
+                answered([prompts[index]], [outcome])
+                yield [(index, timed(outcome, perf_counter() - asked))]
+                asked = perf_counter()
+        except ModelError as error:
+            answered([prompts[index] for index in left], [error] * len(left))
+            raise
         if left:
             unanswered = f"{len(left)} of {len(prompts)} prompts unanswered"
             raise ModelError(f"{self.model_id} left {unanswered}")

@@ -265,7 +265,10 @@ def decided(
     pipeline: DefensePipeline[Any], known: Sequence[tuple[Found, Memory[Any]]]
 ) -> list[Drafted | RadarstreamError]:
     """Let the round go on from what is left, among which a reranker chooses."""
-    items = [(one.observed if pipeline.reranker else one.best, memory) for one, memory in known]
+    items = [
+        (replace(one.observed if pipeline.reranker else one.best, trace=one.question.trace), memory)
+        for one, memory in known
+    ]
     return [
         outcome if isinstance(outcome, Failure) else Drafted(found, outcome)
         for (found, _), outcome in zip(known, pipeline.finish(items), strict=True)

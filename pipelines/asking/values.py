@@ -60,7 +60,8 @@ class UserQuestion:
     name of `DEFENSES`, None as configured. The answer rests on `wanted` documents at first (k in
     the papers) and is to withstand `withstand` lying sites, None as configured. What is `unread`
     is read before it is asked, and then in `documents`. A text that `is_claim` is checked: the
-    question is then that of the `claim` that it is read as.
+    question is then that of the `claim` that it is read as. `trace` is the traceparent of what
+    asked, "" for nothing.
     """
 
     text: str
@@ -74,6 +75,7 @@ class UserQuestion:
     unread: tuple[Document | Given, ...] = ()
     is_claim: bool = False
     claim: Claim | None = None
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

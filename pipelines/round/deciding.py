@@ -40,7 +40,7 @@ def undefended_answers(
     """What the baseline says of each snapshot; None without a baseline or where it fails."""
     if baseline is None:
         return [None] * len(evidences)
-    with charging(Stage.UNDEFENDED, models, costs, len(evidences)):
+    with charging(Stage.UNDEFENDED, models, costs, evidences):
         outcomes = defended(baseline, [(e, None) for e in evidences], models, costs)
     return [o[0].answer if isinstance(o, tuple) else None for o in outcomes]
 
@@ -54,7 +54,7 @@ def decide(
 ) -> list[Decided[StateT] | Failure]:
     """Run the defence on a snapshot of each query, in lockstep; no item pays for comparisons."""
     known: list[Known] = [{} for _ in items]
-    with charging(Stage.DEFENCE, models, costs, len(items)):
+    with charging(Stage.DEFENCE, models, costs, [evidence for evidence, _ in items]):
         outcomes = defended(defense, items, models, costs, known)
         return weighed([evidence for evidence, _ in items], outcomes, known, models, rule)
 

@@ -53,7 +53,8 @@ def leave_out(item: Observed, left_out: Sequence[LeftOut]) -> Observed:
     """Take documents out of a snapshot, and note them."""
     gone = [document for document, _ in left_out]
     kept = tuple(document for document in item.snapshot.documents if document not in gone)
-    return Observed(replace(item.snapshot, documents=kept), (*item.left_out, *left_out))
+    shorter = replace(item.snapshot, documents=kept)
+    return replace(item, snapshot=shorter, left_out=(*item.left_out, *left_out))
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ def read(
     """The texts that models read, long ones by their windows."""
 
     def work(wanted: Sequence[SearchSnapshot]) -> list[SearchSnapshot]:
-        with values.charging(values.Stage.READING, models, costs, len(wanted)):
+        with values.charging(values.Stage.READING, models, costs, wanted):
             return as_read(wanted, reading)
 
     wanted = [any(is_long(s.query, d, reading) for d in s.documents) for s in snapshots]
@@ -247,7 +248,7 @@ def answer(
         return isolating(partial(answer_documents, costs.around(asked).generator), part)
 
     def work(wanted: Sequence[Evidence]) -> list[tuple[AtomicAnswer, ...] | ModelError]:
-        with values.charging(values.Stage.ANSWERS, models, costs, len(wanted)):
+        with values.charging(values.Stage.ANSWERS, models, costs, wanted):
             return in_its_form(wanted, lambda e: e.query.long_form, in_one_form, models)
 
     wanted = [bool(needed & EVIDENCE) for needed in needs]
@@ -272,7 +273,8 @@ def relate(
         return relate_answers(scorer, [one for one, _ in some], [known for _, known in some])
 
     def work(wanted: Sequence[WithBefore]) -> list[Relations | ModelError]:
-        with values.charging(values.Stage.RELATIONS, models, costs, len(wanted)):
+        joined = [one for one, _ in wanted]
+        with values.charging(values.Stage.RELATIONS, models, costs, joined):
             return isolating(partial(ask, costs.around(models).relations), wanted)
 
     pairs = list(zip(evidences, before or [None] * len(evidences), strict=True))

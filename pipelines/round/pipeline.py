@@ -10,8 +10,10 @@ order; an item that fails is an error in its place.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic
 
+from radarstream.connectors.traces import traces
 from radarstream.defenses.options import as_asked, options_of
 from radarstream.defenses.protocol import Defense, RetrievalDefense, Signal, needs_at
 from radarstream.pipelines.round import deciding, gathering
@@ -91,7 +93,9 @@ class DefensePipeline(Generic[StateT]):
 
     def gather_from(self, chosen: Sequence[Chosen]) -> list[Ready | Failure]:
         """Read, answer and relate, as far as the defence needs it."""
-        return gathering.gather(chosen, self.reading_plan, self.models, self.meter)
+        rounds = [(one.snapshot, one.begun) for one in chosen]
+        work = partial(gathering.gather, chosen, self.reading_plan, self.models, self.meter)
+        return traces().step(rounds, work)
 
     def withhold(self, snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
         """Leave out the documents that no model may see."""
@@ -100,19 +104,30 @@ class DefensePipeline(Generic[StateT]):
     def rerank(self, observed: Sequence[Observed]) -> list[Chosen | Failure]:
         """Let the reranker, if there is one, choose among the documents that are left."""
         snapshots = [item.snapshot for item in observed]
-        found: Sequence[Reranked | Failure] = [Reranked(snapshot) for snapshot in snapshots]
-        if self.reranker is not None:
-            found = rerank(self.reranker, self.keep, snapshots, self.models, self.meter)
+        rounds = [(item.snapshot, traces().begin(item.trace)) for item in observed]
+
+        def work() -> list[Reranked | Failure]:
+            if self.reranker is None:
+                return [Reranked(snapshot) for snapshot in snapshots]
+            return rerank(self.reranker, self.keep, snapshots, self.models, self.meter)
+
         return [
-            one if isinstance(one, Failure) else Chosen(one, item.left_out)
-            for item, one in zip(observed, found, strict=True)
+            one if isinstance(one, Failure) else Chosen(one, item.left_out, begun)
+            for item, (_, begun), one in zip(
+                observed, rounds, traces().step(rounds, work), strict=True
+            )
         ]
 
     def conclude(
         self, items: Sequence[tuple[Ready, Memory[StateT]]], costs: Costs | None = None
     ) -> list[Concluded[StateT] | Failure]:
         """Decide in lockstep, reading more if needed, and make events; `costs` replaces `meter`."""
-        costs = costs or self.meter
+        rounds = [(ready.whole, ready.chosen.begun) for ready, _ in items]
+        return traces().step(rounds, partial(self._concluded, items, costs or self.meter))
+
+    def _concluded(
+        self, items: Sequence[tuple[Ready, Memory[StateT]]], costs: Costs
+    ) -> list[Concluded[StateT] | Failure]:
         undefended = deciding.undefended_answers(
             self.baseline, [ready.whole for ready, _ in items], self.models, costs
         )

@@ -3,12 +3,13 @@
 SearchSnapshot -> Observed -> Chosen -> Ready -> Decided -> Concluded
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
+from radarstream.connectors.traces import Begun, Located, traces
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Costs
@@ -47,27 +48,38 @@ PORTS: Final[dict[Stage, tuple[str, ...]]] = {
 }
 
 
+@contextmanager
 def charging(
-    stage: Stage, models: Models, costs: Costs, records: int
-) -> AbstractContextManager[None]:
-    """A context in which what is asked of the stage's models is charged to it."""
-    return costs.stage(stage, *(getattr(models, port) for port in PORTS[stage]), records=records)
+    stage: Stage, models: Models, costs: Costs, items: Sequence[Located]
+) -> Iterator[None]:
+    """A context in which what is asked of the stage's models is charged to it, with its spans."""
+    asked = (getattr(models, port) for port in PORTS[stage])
+    with traces().stage(stage, items), costs.stage(stage, *asked, records=len(items)):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A snapshot with the documents that models may see, and the others with the reasons."""
+    """A snapshot with the documents that models may see, and the others with the reasons.
+
+    `trace` is the traceparent of what asked, "" for nothing; None stands for the caller's span.
+    """
 
     snapshot: SearchSnapshot
     left_out: tuple[LeftOut, ...] = ()
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A snapshot with the documents that a defence is to see; all of them without a reranker."""
+    """A snapshot with the documents that a defence is to see; all of them without a reranker.
+
+    `begun` is the round's span, None where nothing is traced.
+    """
 
     reranked: Reranked
     left_out: tuple[LeftOut, ...] = ()
+    begun: Begun = None
 
     @property
     def snapshot(self) -> SearchSnapshot:

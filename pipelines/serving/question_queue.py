@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import structlog
 from fastapi import Request
 
+from radarstream.connectors.traces import HEADER
 from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.documents import Given
@@ -182,6 +183,8 @@ class QuestionQueue:
         models are loaded. Without `request` nobody can leave.
         """
         share, started = share_of(question.user, request), perf_counter()
+        if request is not None:
+            question = replace(question, trace=request.headers.get(HEADER, ""))
         if wait := self._buckets.take(share):
             raise too_many("too many questions", wait)
         leaving = asyncio.create_task(gone(request))

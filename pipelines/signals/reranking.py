@@ -4,6 +4,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from radarstream.connectors.traces import traces
 from radarstream.defenses.protocol import Request, RetrievalDefense
 from radarstream.pipelines.signals.fulfilment import Failure, drive, refusable
 from radarstream.pipelines.signals.metering import Costs
@@ -58,7 +59,8 @@ def rerank(
     long text, rerankers read the first `CANDIDATE_CHARACTERS`.
     """
     counted = (models.generator, models.embedder, *models.plugins.values())
-    with costs.stage("reranking", *counted, records=len(snapshots)):
+    held = costs.stage("reranking", *counted, records=len(snapshots))
+    with traces().stage("reranking", snapshots), held:
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
         outcomes = in_its_form(

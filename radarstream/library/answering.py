@@ -102,7 +102,12 @@ class Answering(Closing):
                 begun[place] = one.snapshot(row), self._memory(row)
             except RadarstreamError as error:
                 outcomes[place] = error
-        for place, outcome in zip(begun, self.pipeline.run(list(begun.values())), strict=True):
+        observed = self.pipeline.withhold([snapshot for snapshot, _ in begun.values()])
+        items = [
+            (replace(seen, trace=wave[place].trace), memory)
+            for seen, (place, (_, memory)) in zip(observed, begun.items(), strict=True)
+        ]
+        for place, outcome in zip(begun, self.pipeline.finish(items), strict=True):
             if isinstance(outcome, Failure):
                 outcomes[place] = outcome
             else:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self
 
+from radarstream.connectors.traces import traces
 from radarstream.library.answers import Answer, Checked
 from radarstream.library.guard import Guard
 from radarstream.library.questions import Asked, Question
@@ -40,7 +42,7 @@ class AsyncGuard:
         withstand: int | None = None,
     ) -> Answer:
         """Answer one question, as `Guard.answer`."""
-        asked = Asked.of(Question(question, documents, at, id, withstand))
+        asked = asked_here(Question(question, documents, at, id, withstand))
         return await self._batched.submit(asked)
 
     async def check(
@@ -60,7 +62,7 @@ class AsyncGuard:
         self, questions: Iterable[Question | tuple[str, Iterable[Any]]]
     ) -> list[Answer]:
         """Answer many questions, as `Guard.answer_many`."""
-        asked = [Asked.of(question) for question in questions]
+        asked = [asked_here(question) for question in questions]
         outcomes = await asyncio.gather(*map(self._batched.submit, asked), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -77,3 +79,8 @@ class AsyncGuard:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def asked_here(question: Question | tuple[str, Iterable[Any]]) -> Asked:
+    """The question, to be answered in another thread below the caller's span."""
+    return replace(Asked.of(question), trace=traces().here())

@@ -34,7 +34,7 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question with its documents: as given, and as documents of a snapshot, or `unread` where
-    some have to be read first.
+    some have to be read first. `trace` is as in `Observed`.
     """
 
     query: Query
@@ -42,6 +42,7 @@ class Asked:
     documents: tuple[Document, ...]
     at: datetime | None
     unread: tuple[Document | Given, ...] = ()
+    trace: str | None = None
 
     @staticmethod
     def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":

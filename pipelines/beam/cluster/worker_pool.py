@@ -27,6 +27,8 @@ from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 from apache_beam.runners.worker import sdk_worker, worker_pool_main
 from apache_beam.utils.thread_pool_executor import shared_unbounded_instance
 
+from radarstream.connectors.traces import traces
+
 HOST = "127.0.0.1"
 PATIENCE_S = 10.0  # for a worker to end by itself
 FORKS = get_context("forkserver")
@@ -124,6 +126,7 @@ def work(endpoint: str, worker_id: str, state_cache_size: int, buffer_ms: int) -
             state_cache_size=state_cache_size,
             data_buffer_time_limit_ms=buffer_ms,
         ).run()
+    traces().flush()  # no handler runs at the end of such a process
 
 
 def stay_on_loopback() -> None:

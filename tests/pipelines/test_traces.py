@@ -1,0 +1,375 @@
+"""Spans as a receiver of OTLP over HTTP gets them, of every road that answers."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as Kind
+from opentelemetry.sdk.trace import TracerProvider
+
+import radarstream
+from radarstream.connectors import otlp
+from radarstream.connectors.traces import Traces, traces
+from radarstream.pipelines.beam.cluster import worker_pool
+from radarstream.pipelines.beam.graph import MicroBatch
+from radarstream.pipelines.serving.app import create_app
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.records import LogPosition, RawRecord
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.connectors.models.fault_server import FaultServer, serving, status
+from tests.replies import Reply
+from tests.servers import free_port
+from tests.serving import OWN, PeopleInMemory, bearer, running, service_settings
+from tests.webhook_receiver import Receiver, receiving
+
+CAPITAL = "What is the capital of Peru?"
+PAGES = ["Lima is the capital of Peru.", "The capital of Peru is Lima.", "Cusco is its capital."]
+KEY = "sk-canary-0123456789"
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A span that was received; `values` are its attributes."""
+
+    name: str
+    trace: str
+    id: str
+    above: str
+    kind: int
+    failed: bool
+    links: tuple[str, ...]
+    values: dict[str, Any]
+
+
+def decoded(body: bytes) -> Iterator[Seen]:
+    for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        owner = {a.key: a.value.string_value for a in resource.resource.attributes}
+        assert owner["service.name"] == "radarstream"
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                assert span.start_time_unix_nano <= span.end_time_unix_nano
+                kinds = {a.key: (a.value, a.value.WhichOneof("value")) for a in span.attributes}
+                yield Seen(
+                    span.name,
+                    span.trace_id.hex(),
+                    span.span_id.hex(),
+                    span.parent_span_id.hex(),
+                    span.kind,
+                    span.status.code == 2,
+                    tuple(link.span_id.hex() for link in span.links),
+                    {key: getattr(value, kind) for key, (value, kind) in kinds.items()},
+                )
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    """A receiver that the environment names."""
+    with receiving(last=Reply()) as receiver:
+        send_to(receiver.url.removesuffix("/hook"), monkeypatch)
+        yield receiver
+    traces.cache_clear()
+
+
+def send_to(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+    traces.cache_clear()
+
+
+def spans_at(receiver: Receiver) -> list[Seen]:
+    """All spans of this process, once the receiver has them."""
+    traces().flush()
+    return spans_in(receiver)
+
+
+def spans_in(receiver: Receiver) -> list[Seen]:
+    assert {request.path for request in receiver.received} == {"/v1/traces"}
+    return [span for request in receiver.received for span in decoded(request.body)]
+
+
+def named(spans: list[Seen], name: str) -> list[Seen]:
+    return [span for span in spans if span.name == name]
+
+
+def below(spans: list[Seen], above: Seen) -> list[Seen]:
+    return [span for span in spans if span.above == above.id and span.trace == above.trace]
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    """A model behind a service that wants a key."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving() as service:
+        service.key = KEY
+        yield service
+
+
+def a_guard(service: FaultServer) -> radarstream.Guard:
+    return radarstream.Guard(model="small", base_url=service.url)
+
+
+def test_a_round_its_stages_and_its_calls_of_a_model(
+    receiver: Receiver, service: FaultServer
+) -> None:
+    with a_guard(service) as guard:
+        event = guard.answer(CAPITAL, PAGES).event
+    spans = spans_at(receiver)
+    (round_,) = named(spans, "round")
+    assert round_.values == {
+        "radarstream.query.id": event.query_id,
+        "radarstream.defense": "voices",
+        "radarstream.documents": 3,
+        "radarstream.documents.kept": 3,
+        "radarstream.status": "corroborated",
+        "radarstream.withstand": 1,
+    }
+    stages = below(spans, round_)
+    assert [stage.name for stage in stages] == ["atomic answers", "relations", "defence"]
+    calls = [call for stage in stages for call in below(spans, stage)]
+    assert len(calls) == len(service.requests) == len(spans) - 4
+    assert all(not span.failed for span in spans)
+    assert below(spans, stages[0])[0] == Seen(
+        "chat small",
+        round_.trace,
+        calls[0].id,
+        stages[0].id,
+        Kind.SPAN_KIND_CLIENT,
+        False,
+        (),
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "openai",
+            "gen_ai.request.model": "small",
+            "gen_ai.request.max_tokens": service.requests[0]["max_tokens"],
+            "gen_ai.usage.input_tokens": 100,
+            "gen_ai.usage.output_tokens": 5,
+            "server.address": "127.0.0.1",
+            "server.port": int(service.url.split(":")[2].removesuffix("/v1")),
+            "radarstream.task": "atomic_answer",
+        },
+    )
+
+
+@pytest.mark.parametrize("capture", ["", "false", "true"])
+def test_texts_are_sent_on_demand_and_keys_never(
+    receiver: Receiver,
+    service: FaultServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capture: str,
+) -> None:
+    monkeypatch.setenv(otlp.CAPTURE, capture)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Basic {KEY}")
+    with a_guard(service) as guard:
+        guard.answer(CAPITAL, PAGES)
+    spans = spans_at(receiver)
+    assert receiver.received[0].headers["authorization"] == f"Basic {KEY}"
+    sent = b"".join(request.body for request in receiver.received)
+    assert KEY.encode() not in sent
+    texts = [b"capital", b"Lima", b"Cusco"]
+    assert [text in sent for text in texts] == [capture == "true"] * 3
+    if capture == "true":
+        (round_,) = named(spans, "round")
+        assert round_.values["radarstream.question"] == CAPITAL
+        assert round_.values["radarstream.answer"] == "Lima"
+        call = named(spans, "chat small")[0]
+        asked, said = (json.loads(call.values[f"gen_ai.{n}.messages"]) for n in ("input", "output"))
+        assert (asked[0]["role"], asked[-1]["role"]) == ("system", "user")
+        assert said == [{"role": "assistant", "parts": [{"type": "text", "content": "Lima"}]}]
+
+
+def test_a_call_stands_in_the_rounds_that_it_serves(receiver: Receiver) -> None:
+    """The questions of a batch share calls; of one embedding all, of a completion one."""
+    capitals = {name: f"What is the capital of {name}?" for name in ("Peru", "Chile")}
+    with radarstream.Guard(profile="scripted", reranker="trust_rag", keep=3) as guard:
+        guard.answer_many([(question, PAGES) for question in capitals.values()])
+    spans = spans_at(receiver)
+    rounds = named(spans, "round")
+    assert len({span.trace for span in rounds}) == 2
+    stages = {name: named(spans, name) for name in ("reranking", "atomic answers")}
+    for found in stages.values():
+        assert {span.above for span in found} == {span.id for span in rounds}
+        assert {span.values["radarstream.batch"] for span in found} == {2}
+    first, second = stages["reranking"]
+    embedding = named(spans, "embeddings scripted/3")[0]
+    assert (embedding.above, embedding.links) == (first.id, (second.id,))
+    assert embedding.values["radarstream.requests"] == 5  # two questions, three pages
+    calls = [call for stage in stages["atomic answers"] for call in below(spans, stage)]
+    assert [call.links for call in calls] == [()] * 2  # of the one page that each kept
+
+
+def test_a_round_that_fails(receiver: Receiver, service: FaultServer) -> None:
+    """Its error is named by its class: a service may repeat key and question in its words."""
+    service.always = status(400)
+    with a_guard(service) as guard, pytest.raises(ModelError):
+        guard.answer(CAPITAL, PAGES)
+    spans = spans_at(receiver)
+    (round_,) = named(spans, "round")
+    failed = [span.values["error.type"] for span in (round_, *named(spans, "chat small"))]
+    assert failed == ["RequestError"] * 4
+    sent = b"".join(request.body for request in receiver.received)
+    assert KEY.encode() not in sent and b"capital" not in sent
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_an_answer_waits_for_no_receiver(hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3600")
+    with receiving(last=Reply(hang=True)) as receiver:
+        url = receiver.url.removesuffix("/hook") if hangs else f"http://127.0.0.1:{free_port()}"
+        send_to(url, monkeypatch)
+        for _ in range(2):
+            with radarstream.Guard(profile="scripted") as guard:
+                assert guard.answer(CAPITAL, PAGES).text == "Lima"
+            traces().flush()
+        assert len(receiver.received) == hangs  # which still waits for its reply
+    traces.cache_clear()
+
+
+@pytest.mark.parametrize("path", ["/answers", "/v1/chat/completions"])
+def test_the_header_of_a_request_is_the_parent(
+    receiver: Receiver, tmp_path: Path, path: str
+) -> None:
+    settings = service_settings(tmp_path)
+    own = {"documents": OWN}
+    body: dict[str, Any] = {"question": CAPITAL, **own}
+    if path.startswith("/v1"):
+        said = [{"role": "user", "content": CAPITAL}]
+        body = {"model": "radarstream", "messages": said, "radarstream": own}
+    app = create_app(settings, people=PeopleInMemory())
+    with running(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        for parent in (PARENT, "no traceparent"):
+            headers = bearer("asking") | {"traceparent": parent}
+            assert client.post(path, json=body, headers=headers).status_code == 200
+    first, second = named(spans_at(receiver), "round")
+    assert (first.trace, first.above) == tuple(PARENT.split("-")[1:3])
+    assert (second.trace != first.trace, second.above) == (True, "")
+
+
+def test_questions_of_a_program_stand_below_the_spans_that_ask_them(receiver: Receiver) -> None:
+    tracer = TracerProvider().get_tracer("program")
+
+    async def ask(guard: radarstream.AsyncGuard, place: str) -> str:
+        with tracer.start_as_current_span(place) as span:
+            await guard.answer(f"What is the capital of {place}?", PAGES)
+            return f"{span.get_span_context().span_id:016x}"
+
+    async def everything() -> list[str]:
+        async with radarstream.AsyncGuard(profile="scripted") as guard:
+            return await asyncio.gather(*(ask(guard, place) for place in ("Peru", "Chile")))
+
+    asking = asyncio.run(everything())
+    assert [span.above for span in named(spans_at(receiver), "round")] == asking
+
+
+def test_the_job_has_a_round_for_each_snapshot(receiver: Receiver, tmp_path: Path) -> None:
+    """Stages before and after the regrouping by query are below the same span."""
+    database = f"sqlite:///{tmp_path}/state.db"
+    batch = {"snapshots": 3, "queries": 2}
+    settings = load_settings(None, profile="scripted", database=database, batch=batch)
+    made = [
+        make_snapshot(PAGES, query_id=f"q{query}", observed_at=OBSERVED_AT + timedelta(days=day))
+        for day in range(2)
+        for query in range(3)
+    ]
+    places = [LogPosition("e", 0, offset) for offset in range(len(made))]
+    records = [
+        RawRecord("e/t/0", at.offset, encode(one), log=at)
+        for at, one in zip(places, made, strict=True)
+    ]
+    assert len(MicroBatch(settings)(records)) == 6
+    spans = spans_at(receiver)
+    rounds = named(spans, "round")
+    assert sorted(span.values["radarstream.query.id"] for span in rounds) == sorted(
+        ["q0", "q1", "q2"] * 2
+    )
+    for span in rounds:
+        assert {stage.name for stage in below(spans, span)} >= {"atomic answers", "defence"}
+    assert {span.above for span in spans} <= {span.id for span in spans} | {""}
+
+
+def test_a_worker_of_a_cluster_sends_its_spans_before_it_ends(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Harness:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def run(self) -> None:
+            with radarstream.Guard(profile="scripted") as guard:
+                guard.answer(CAPITAL, PAGES)
+
+    monkeypatch.setattr(worker_pool.sdk_worker, "SdkHarness", Harness)
+    worker_pool.work("127.0.0.1:1", "1", 0, 0)
+    assert receiver.received
+
+
+@pytest.mark.parametrize(("command", "hangs"), [("ask", False), ("check", True)])
+def test_a_command_sends_its_spans_and_waits_for_no_receiver(
+    tmp_path: Path, command: str, hangs: bool
+) -> None:
+    for number, page in enumerate(PAGES):
+        (tmp_path / f"{number}.txt").write_text(page)
+    text = CAPITAL if command == "ask" else PAGES[0]
+    arguments = [command, text, "0.txt", "1.txt", "2.txt", "--dry-run"]
+    with receiving(last=Reply(hang=hangs)) as receiver:
+        environment = os.environ | {
+            "OTEL_TRACES_EXPORTER": "otlp",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": receiver.url.replace("hook", "v1/traces"),
+            "OTEL_EXPORTER_OTLP_TIMEOUT": "3600",
+        }
+        ran = subprocess.run(
+            [sys.executable, "-m", "radarstream", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            timeout=600,
+            check=True,
+        )
+        assert b"Lima" in ran.stdout
+        assert len(named(spans_in(receiver), "round")) == 1
+
+
+PROGRAM = """
+import radarstream, sys
+with radarstream.Guard(profile="scripted") as guard:
+    pages = ["Lima is the capital.", "The capital is Lima."]
+    print(guard.answer("What is the capital of Peru?", pages).text)
+print([name for name in sys.modules if name.startswith("opentelemetry")])
+"""
+
+
+def test_nothing_is_imported_that_nobody_asked_for() -> None:
+    ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, check=True)
+    assert ran.stdout.decode().splitlines() == ["Lima", "[]"]
+
+
+@pytest.mark.parametrize("variable", ["OTEL_TRACES_EXPORTER=none", "OTEL_SDK_DISABLED=true"])
+def test_an_endpoint_may_be_for_others(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*variable.split("="))
+    send_to("http://127.0.0.1:9", monkeypatch)
+    assert type(traces()) is Traces
+    traces.cache_clear()
+
+
+def test_a_missing_extra_is_named_and_costs_no_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delitem(sys.modules, "radarstream.connectors.otlp", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    send_to("http://127.0.0.1:9", monkeypatch)
+    try:
+        with radarstream.Guard(profile="scripted") as guard:
+            assert guard.answer(CAPITAL, PAGES).text == "Lima"
+    finally:
+        traces.cache_clear()
+    assert "pip install 'radarstream[traces]'" in caplog.text
