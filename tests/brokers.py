@@ -14,7 +14,7 @@ from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
 from tests.engines.artifacts import missing
-from tests.servers import Server, free_port, listens
+from tests.servers import Server, free_port, listens, running
 
 # One broker serves `make test`, these join it in `make test-all`.
 TANSU, KAFKA = (pytest.param(kind, marks=pytest.mark.long) for kind in ("tansu", "kafka"))
@@ -100,12 +100,8 @@ def running_broker(kind: str, directory: Path) -> Iterator[Broker]:
     """A broker that listens, killed at the end. Skips the test where Apache Kafka is missing."""
     if kind == "kafka" and (reason := missing("kafka")):
         pytest.skip(reason)
-    broker = make_broker(kind, directory)
-    try:
-        broker.start()
+    with running(make_broker(kind, directory)) as broker:
         yield broker
-    finally:
-        broker.kill()
 
 
 def event(key: str, data: bytes, topic: str = "search.snapshots") -> OutboxRecord:

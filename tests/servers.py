@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from ssl import SSLContext
 from threading import Thread
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import psutil
 
@@ -138,6 +138,26 @@ class Server(ABC):
             except subprocess.TimeoutExpired:
                 self.kill()
             self.process = None
+
+
+class Started(Protocol):
+    """A server, or several."""
+
+    def start(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+StartedT = TypeVar("StartedT", bound=Started)
+
+
+@contextmanager
+def running(server: StartedT) -> Iterator[StartedT]:
+    """Start a server or a cluster, and kill it at the end."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
 
 
 class Listening(ThreadingHTTPServer):

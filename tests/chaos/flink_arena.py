@@ -17,9 +17,10 @@ from tests.brokers import Broker, running_broker
 from tests.chaos.arena import ROOT, Arena
 from tests.chaos.listener import Listener
 from tests.clocks import until
-from tests.engines.flink import FlinkCluster, TaskManager, running_flink
+from tests.engines.flink import FlinkCluster, TaskManager
 from tests.postgresql import PostgresqlServer, running_server
 from tests.programs import done
+from tests.servers import running
 
 CHECKPOINT_S = 10.0
 PARTITIONS = 4
@@ -210,7 +211,7 @@ def on_flink(
     with (
         running_server() as server,
         running_broker("kafka", directory / "broker") as broker,
-        running_flink(directory / "flink") as cluster,
+        running(FlinkCluster(directory / "flink")) as cluster,
     ):
         options = broker.options(topic_prefix="chaos.", group="chaos", partitions=PARTITIONS)
         ensure_topics(options)

@@ -16,8 +16,9 @@ from radarstream.connectors.state_table.database.engine import sqlite_url
 from tests.brokers import Broker, running_broker
 from tests.clocks import until
 from tests.end_to_end.running_job import Job
-from tests.engines.kafka import KafkaCluster, running_cluster
+from tests.engines.kafka import KafkaCluster
 from tests.postgresql import PostgresqlServer, running_server
+from tests.servers import running
 
 # Members of a group that the broker misses as soon as it may by default.
 GROUP: Mapping[str, str] = MappingProxyType(
@@ -154,7 +155,7 @@ def tansu_on_postgresql(directory: Path) -> Iterator[OneBroker]:
 def kafka_on_postgresql(directory: Path) -> Iterator[ThreeNodes]:
     """Apache Kafka that acknowledges what two of three nodes have, and PostgreSQL."""
     safe = {"min.insync.replicas": "2"}
-    with running_server() as server, running_cluster(directory, 3, safe) as cluster:
+    with running_server() as server, running(KafkaCluster(directory, 3, safe)) as cluster:
         yield ThreeNodes(cluster, server)
 
 

@@ -7,8 +7,7 @@ task managers of one machine share its loopback.
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from os import environ, pathsep
 from pathlib import Path
 from typing import Any
@@ -245,20 +244,3 @@ class FlinkCluster:
         if "location" not in told["operation"]:
             raise RuntimeError(str(told["operation"])[:2000])
         return str(told["operation"]["location"])
-
-
-@contextmanager
-def running_flink(
-    directory: Path,
-    task_managers: int = 2,
-    *,
-    extra: Mapping[str, str] | None = None,
-    variables: Mapping[str, str] | None = None,
-) -> Iterator[FlinkCluster]:
-    """A cluster with registered task managers, killed at the end."""
-    cluster = FlinkCluster(directory, task_managers, extra=extra, variables=variables)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.kill()

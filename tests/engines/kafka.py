@@ -1,8 +1,7 @@
 """Apache Kafka in KRaft mode: one node, or three that replicate."""
 
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -124,16 +123,3 @@ class KafkaCluster:
         """SIGKILL to every node."""
         for node in self.nodes.values():
             node.kill()
-
-
-@contextmanager
-def running_cluster(
-    directory: Path, nodes: int = 3, extra: Mapping[str, str] | None = None
-) -> Iterator[KafkaCluster]:
-    """A cluster that takes requests, killed at the end."""
-    cluster = KafkaCluster(directory, nodes, extra)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.kill()

@@ -5,7 +5,7 @@ import ipaddress
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from radarstream.connectors.kafka.clients import open_admin
 from radarstream.connectors.kafka.options import KafkaOptions
 from tests.engines.artifacts import missing
 from tests.engines.kafka import KafkaNode
-from tests.servers import free_port
+from tests.servers import free_port, running
 
 USER, VARIABLE = "radarstream", "KAFKA_PASSWORD"
 PRINCIPAL = f"User:{USER}"
@@ -207,16 +207,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredNode]:
     if reason := missing("kafka"):
         pytest.skip(reason)
     node = SecuredNode(tmp_path_factory.mktemp("secured"))
-    with pytest.MonkeyPatch.context() as patched, killed(node):
+    with pytest.MonkeyPatch.context() as patched:
         patched.setenv(VARIABLE, node.password)
-        node.start()
-        yield node
-
-
-@contextmanager
-def killed(node: KafkaNode) -> Iterator[None]:
-    """Kill a node at the end."""
-    try:
-        yield
-    finally:
-        node.kill()
+        with running(node):
+            yield node

@@ -4,23 +4,22 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kafka import TopicPartition
 
-from radarstream.connectors.kafka.clients import open_admin, open_consumer
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
-from radarstream.connectors.kafka.source import SNAPSHOTS, KafkaLog
+from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import RawRecord
 from tests.brokers import by_key, event
+from tests.chaos.grounds import in_sync, leaders
+from tests.clocks import until
 from tests.engines.artifacts import missing
-from tests.engines.kafka import KafkaCluster, running_cluster
-from tests.servers import LOOPBACK, listening
+from tests.engines.kafka import KafkaCluster
+from tests.servers import LOOPBACK, listening, running
 
 pytestmark = pytest.mark.long
 
@@ -33,21 +32,8 @@ DURABLE = {"min.insync.replicas": "2"}
 def cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
     if reason := missing("kafka"):
         pytest.skip(reason)
-    with running_cluster(tmp_path, extra=DURABLE) as running:
-        yield running
-
-
-def leader(options: KafkaOptions, partition: int) -> int:
-    """The node that leads a partition of the snapshots; -1 while there is none."""
-    consumer = open_consumer(options, group=None)
-    try:
-        consumer.partitions_for_topic(options.topic(SNAPSHOTS))
-        found = consumer._cluster.leader_for_partition(
-            TopicPartition(options.topic(SNAPSHOTS), partition)
-        )
-        return -1 if found is None else int(found)
-    finally:
-        consumer.close()
+    with running(KafkaCluster(tmp_path, extra=DURABLE)) as nodes:
+        yield nodes
 
 
 class Writer(threading.Thread):
@@ -97,8 +83,8 @@ def test_killed_leaders_lose_and_disorder_nothing(cluster: KafkaCluster) -> None
             if len(killed) < KILLS and writer.acknowledged > (len(killed) + 1) * EVENTS / 4:
                 if killed:
                     cluster.nodes[killed[-1]].start()  # two of three must be there
-                    wait_for_replicas(cluster, options)
-                number = leader(options, len(killed))
+                    until(lambda: in_sync(options, len(cluster.nodes)))
+                number = leaders(options)[len(killed)]
                 cluster.nodes[number].kill()
                 killed.append(number)
     writer.join(30)
@@ -109,14 +95,3 @@ def test_killed_leaders_lose_and_disorder_nothing(cluster: KafkaCluster) -> None
     for numbers in by_key([record.payload for record in records]).values():
         first_seen = list(dict.fromkeys(numbers))
         assert first_seen == sorted(first_seen)
-
-
-def wait_for_replicas(cluster: KafkaCluster, options: KafkaOptions) -> None:
-    """Wait until every partition of the snapshots has all its replicas in sync."""
-    deadline = time.monotonic() + 60.0
-    with closing(open_admin(options)) as admin:
-        while True:
-            (topic,) = admin.describe_topics([options.topic(SNAPSHOTS)])
-            if all(len(p["isr_nodes"]) == len(cluster.nodes) for p in topic["partitions"]):
-                return
-            assert time.monotonic() < deadline

@@ -21,6 +21,7 @@ from tests.clocks import until
 from tests.engines.artifacts import missing
 from tests.engines.kafka import KafkaNode
 from tests.hostile_batches import send_batch
+from tests.servers import running
 
 pytestmark = pytest.mark.long
 
@@ -37,12 +38,8 @@ def tidying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaNode]:
     """A node that looks every 0.2 s for what it need not keep."""
     if reason := missing("kafka"):
         pytest.skip(reason)
-    node = KafkaNode(tmp_path_factory.mktemp("tidying"), extra=SOON)
-    try:
-        node.start()
+    with running(KafkaNode(tmp_path_factory.mktemp("tidying"), extra=SOON)) as node:
         yield node
-    finally:
-        node.kill()
 
 
 def set_topic(options: KafkaOptions, topic: str, **settings: str) -> None:
@@ -127,10 +124,8 @@ def test_a_batch_that_the_disk_has_damaged_is_a_dead_letter(tmp_path: Path) -> N
     """Apache Kafka sends what is stored as it is, so the reader must look at the checksum."""
     if reason := missing("kafka"):
         pytest.skip(reason)
-    node = KafkaNode(tmp_path)
-    options = node.options(partitions=1, compression="none")
-    try:
-        node.start()
+    with running(KafkaNode(tmp_path)) as node:
+        options = node.options(partitions=1, compression="none")
         ensure_topics(options)
         with KafkaSink(options) as sink:
             for payload in (b"before", b"damaged", b"after"):
@@ -142,8 +137,6 @@ def test_a_batch_that_the_disk_has_damaged_is_a_dead_letter(tmp_path: Path) -> N
         node.start()
         with KafkaLog(options) as log:
             records = read(log, 3, through_errors=True)
-    finally:
-        node.kill()
     assert [record.payload for record in records[::2]] == [b"before", b"after"]
     assert records[1].reason is ReasonClass.INVALID_ENCODING
     assert "a wrong checksum, twice" in records[1].detail

@@ -1,7 +1,7 @@
 """A worker: the real driver and the real stages on the simulated world; only Beam is left out."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,8 +21,9 @@ from radarstream.connectors.state_table.queries import outbox
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.folding import Parked, Recorded, gathered, lane_of
-from radarstream.pipelines.beam.holding import HoldBack
+from radarstream.pipelines.beam.holding import HoldBack, event_time_of
 from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.pipelines.job.answering.running import park
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
@@ -68,13 +69,8 @@ class Silence:
     faults: Faults
     name: str
 
-    def polled(self, records: Sequence[RawRecord]) -> None: ...
-
-    def assigned(self, partitions: frozenset[int]) -> None: ...
-    def held_back(self, count: int) -> None: ...
-    def took(self, stage: str, seconds: float, records: int = 0) -> None: ...
-    def published(self, count: int) -> None: ...
-    def committed(self, next_offsets: Mapping[int, int]) -> None: ...
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
 
     def outcomes(self, outcomes: Sequence[AnswerEvent | DeadLetter], now: datetime) -> None:
         said = [o.snapshot_id if isinstance(o, AnswerEvent) else o.reason.value for o in outcomes]
@@ -111,8 +107,8 @@ class Worker:
             log=self.reader,
             batch=lambda records: run_graph(guard, self.engine, world.clock, records),
             publish=lambda lanes: outbox.publish_outbox(self.engine, world.topics, lanes=lanes),
-            park=lambda record, refusal: park_broken(self.engine, record, refusal),
-            holding=HoldBack(plan.lateness_s, event_time),
+            park=lambda record, refusal: park(self.engine, record, refusal),
+            holding=HoldBack(plan.lateness_s, event_time_of),
             clock=world.clock,
             observer=Silence(world.faults, self.name),
             settings=JobSettings(
@@ -163,18 +159,3 @@ def decoded(record: RawRecord, clock: Clock) -> Recorded[SearchSnapshot] | Parke
         return Recorded(record, snapshot)
     except InputError as error:
         return Parked(record, dead_letter(record, error))
-
-
-def event_time(record: RawRecord) -> float | None:
-    """What hold-back orders by."""
-    try:
-        return decode_record(record, limits=LIMITS, now=None).observed_at.timestamp()
-    except InputError:
-        return None
-
-
-def park_broken(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
-    """Make a record that breaks the graph a dead letter."""
-    letter = dead_letter(record, refusal)
-    outbox.append(engine, [outbox_record(letter, lane=lane_of(record))])
-    return letter
