@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.pages.replay.page import GLOSSARY
+from radarstream.lab.pages.replay.page import render_report
 from radarstream.pipelines.pages.verdict_words import (
     reason_in_words,
     side_in_words,
@@ -16,6 +16,7 @@ from radarstream.pipelines.pages.verdict_words import (
 from radarstream.pipelines.serving.console.showing import MEANINGS
 from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support, status_of
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
+from tests.pipelines.pages.report_run import make_record, make_run
 
 ROOT = Path(__file__).parents[3]
 
@@ -60,7 +61,7 @@ def test_only_documents_that_say_so_are_named_as_contradicting_another() -> None
 def test_disputed_and_corroborated_are_told_apart_in_one_sentence_everywhere() -> None:
     """`ask --explain` is in `tests/end_to_end/test_ask_command.py`."""
     for text in (
-        GLOSSARY["Status"],
+        render_report(*make_run(steps=1), make_record()),
         MEANINGS["Status"],
         *(
             " ".join((ROOT / path).read_text().split())
