@@ -118,13 +118,19 @@ PARTS: Final = (answers, questions, incidents, sources, operations)
 def router(context: Context) -> APIRouter:
     """The pages of the console, its actions and its files."""
     routes = APIRouter(include_in_schema=False)
-    routes.include_router(session_pages(context))
-    for part in PARTS:
-        routes.include_router(part.router(context))
+    for pages in (session_pages, *(part.router for part in PARTS), action_pages):
+        routes.include_router(pages(context))
 
     @routes.get(f"{showing.BELOW}files/{{digest}}/{{name}}", dependencies=[Depends(open_to_all)])
     def file(digest: str, name: str) -> Response:
         return showing.file_response(digest, name)
+
+    return routes
+
+
+def action_pages(context: Context) -> APIRouter:
+    """The pages on which an action is confirmed, and what became of it."""
+    routes = APIRouter(include_in_schema=False)
 
     def target_of(request: Request) -> Target:
         asked = request.query_params
