@@ -5,10 +5,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from radarstream.schemas.section import Section, is_loopback
+from radarstream.schemas.section import Pauses, is_loopback
 
 
-class WebhookOptions(Section):
+class WebhookOptions(Pauses):
     """Where alerts are sent. The signing secret comes from the environment."""
 
     url: str
@@ -21,10 +21,6 @@ class WebhookOptions(Section):
     """file of certificates to trust instead of the system's"""
     timeout_s: Annotated[float, Field(gt=0.0)] = 10
     """seconds to connect, send and receive the response"""
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
-    """seconds before the second attempt; doubles with each further one"""
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
-    """longest pause between attempts, in seconds"""
 
     @model_validator(mode="after")
     def check_url(self) -> Self:

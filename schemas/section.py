@@ -7,7 +7,7 @@ be logged, stored beside results and sent to workers.
 import os
 from ipaddress import ip_address
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
 from radarstream.schemas.errors import ConfigurationError
 
@@ -18,6 +18,22 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+
+class Pauses(Section):
+    """How long to wait before something is tried again."""
+
+    first_pause_s: PositiveFloat = 1.0
+    """seconds before the second attempt; doubles with each further one"""
+    longest_pause_s: PositiveFloat = 60.0
+    """longest pause between attempts, in seconds, unless the other side asks for more"""
+
+
+class Attempts(Pauses):
+    """How often a request is tried, too."""
+
+    attempts: PositiveInt = 4
+    """most attempts of one request"""
 
 
 def read_secret(variable: str) -> str:

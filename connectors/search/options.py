@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from radarstream.schemas.section import Section
+from radarstream.schemas.section import Attempts
 
 
 def _checked(url: str) -> str:
@@ -17,7 +17,7 @@ def _checked(url: str) -> str:
     return url.rstrip("/")
 
 
-class SearchOptions(Section):
+class SearchOptions(Attempts):
     """The search service. Its key comes from the environment only."""
 
     name: str = "serpapi"
@@ -36,12 +36,6 @@ class SearchOptions(Section):
     """seconds for a whole search with its pages, attempts and pauses"""
     answer_bytes: Annotated[int, Field(ge=2**10)] = 8 * 2**20
     """largest page of results, in bytes"""
-    attempts: Annotated[int, Field(ge=1)] = 4
-    """most attempts of one page"""
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
-    """seconds before the second attempt; doubles with each further one"""
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 30.0
-    """longest pause between attempts, in seconds, unless the service asks for more"""
     requests_per_hour: Annotated[int, Field(ge=1)] = 200
     """most requests per hour of this process; set it to the throughput of your plan"""
     burst: Annotated[int, Field(ge=1)] = 10

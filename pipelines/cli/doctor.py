@@ -35,7 +35,6 @@ from radarstream.pipelines.cli.terminal import cell, print_table, printed, say
 from radarstream.pipelines.searching import SEARCHES, check_search, search_client
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.errors import (
     BrokerError,
     ConfigurationError,
@@ -50,16 +49,6 @@ PORTS: Final = {"Ollama": 11434, "vLLM": 8000, "llama.cpp server": 8080}
 LISTING_S, CONNECT_S, BROKER_S = 0.5, 1.0, 3.0
 QUESTION, PASSAGE = "What is the capital of Peru?", "Lima is the capital of Peru."
 PROMPT: Final = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
-# Pairs that rules leave open, and the class of each: 0 entailment, 2 contradiction.
-KNOWN: Final = {
-    ("Lima, on the Pacific coast", "Lima, by the ocean"): 0,
-    ("Lima, in my view", "the city of Cusco"): 2,
-    ("The city of Cusco", "Lima, of course"): 2,
-}
-BETTER_JUDGE: Final = (
-    "use a larger instruction-tuned model, or set relations.kind to answer_agreement; a model that "
-    "thinks first needs generator.extra_tokens"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,27 +208,8 @@ def _relations(settings: s.Settings) -> str:
     scorer = build.build_relations(
         settings.relations, lambda: build.build_generator(settings.generator)
     )
-    if isinstance(scorer, JudgedRelations):
-        return _judge(scorer)
     row = scorer.probabilities([AnswerPair(QUESTION, "Lima", "Lima, Peru")])[0]
     return f"{scorer.model_id}: Lima entails Lima, Peru with {row[0]:.2f}"
-
-
-def _judge(judge: JudgedRelations) -> str:
-    """Say how a model relates answers whose relation is known. Raises ModelError for a bad one."""
-    rows = judge.probabilities([AnswerPair(QUESTION, *pair) for pair in KNOWN])
-    wrong = [
-        f"{premise!r} and {hypothesis!r}"
-        for ((premise, hypothesis), expected), row in zip(KNOWN.items(), rows, strict=True)
-        if row.argmax() != expected
-    ]
-    if wrong:
-        how = ", ".join(f"{count} {how}" for how, count in judge.judgements.items() if count)
-        raise ModelError(
-            f"{judge.model_id} misjudges {len(wrong)} of {len(KNOWN)} pairs ({how}), such as "
-            f"{wrong[0]}"
-        ).mended_by(BETTER_JUDGE)
-    return f"{judge.model_id}: {len(KNOWN)} of {len(KNOWN)} known pairs of answers judged right"
 
 
 def _embeds(settings: s.Settings) -> bool:

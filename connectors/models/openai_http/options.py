@@ -5,12 +5,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, field_validator
 
-from radarstream.schemas.section import Section, is_loopback
+from radarstream.schemas.section import Attempts, is_loopback
 
 VERSION: Final = "/v1"  # how addresses end, nearly all
 
 
-class OpenAiOptions(Section):
+class OpenAiOptions(Attempts):
     """One model behind one endpoint: a vendor's, or a vLLM, Ollama or llama.cpp server.
 
     The key comes from the environment: `api_key_variable` names the variable that holds it; an
@@ -47,12 +47,6 @@ class OpenAiOptions(Section):
     """seconds for all requests of one snapshot"""
     call_timeout_s: Annotated[float, Field(gt=0.0)] = 20.0
     """seconds for one attempt of a request"""
-    attempts: Annotated[int, Field(ge=1)] = 4
-    """most attempts of one request"""
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 0.5
-    """seconds before the second attempt; doubles with each further one"""
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 8.0
-    """longest pause between attempts, in seconds"""
     failures_to_open: Annotated[int, Field(ge=1)] = 5
     """after so many failed requests in a row no more are sent for a while"""
     cool_down_s: Annotated[float, Field(gt=0.0)] = 30.0
