@@ -2,7 +2,7 @@
 
 import operator
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -57,13 +57,12 @@ class Figures:
         }
 
     def table(self) -> list[str]:
-        head = ("figure", "value", "unit", "target", "met")
-        verdicts = {True: "yes", False: "no", None: ""}
-        body = [
-            (row.name, shown(row.value), row.unit, target_text(row) or "", verdicts[row.met])
+        met = {True: "yes", False: "no", None: ""}
+        return [
+            f"{row.name:<66}{shown(row.value):>10}  {row.unit:<20}{target_text(row) or '':<10}"
+            + met[row.met]
             for row in self.rows
         ]
-        return aligned([head, *body])
 
 
 def target_text(figure: Figure) -> str | None:
@@ -73,15 +72,3 @@ def target_text(figure: Figure) -> str | None:
 def shown(value: float) -> str:
     """Three digits, or all digits before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Columns of equal width; the second, which holds numbers, to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if column == 1 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -111,20 +111,16 @@ def test_the_request_holds_what_the_options_say(make: Make, server: FaultServer)
     assert "authorization" not in server.headers[2]
 
 
+def choice(**message: object) -> Reply:
+    return Reply({"choices": [message]})
+
+
 @pytest.mark.parametrize(
     "fault",
-    [
-        pytest.param(status(429, Retry_After="0"), id="429"), pytest.param(status(500), id="500"),
-        pytest.param(status(503), id="503"), pytest.param(reset, id="reset"),
-        pytest.param(half, id="half a body"), pytest.param(Reply(b""), id="empty body"),
-        pytest.param(Reply(b"<html>Sign in</html>"), id="html"),
-        pytest.param(Reply(b'{"choices": [{"mess'), id="half json"),
-        pytest.param(Reply(b"[" * 100_000), id="deep json"), pytest.param(Reply([]), id="a list"),
-        pytest.param(Reply({"choices": []}), id="no choice"),
-        pytest.param(Reply({"choices": [{"message": "hi"}]}), id="message is text"),
-        pytest.param(Reply({"choices": [{"message": {"content": ["x"]}}]}), id="content is a list"),
-    ],
-)  # fmt: skip
+    [status(429, Retry_After="0"), status(500), status(503), reset, half]
+    + [*map(Reply, (b"", b"<html>Sign in</html>", b'{"choices": [{"mess', b"[" * 100_000, []))]
+    + [Reply({"choices": []}), choice(message="hi"), choice(message={"content": ["x"]})],
+)
 def test_a_passing_fault_costs_nothing(make: Make, server: FaultServer, fault: Fault) -> None:
     server.script.extend([fault, fault])
     generator = make()
@@ -143,24 +139,21 @@ def test_attempts_are_bounded_and_an_outage_is_told(make, server, code):
     assert len(server.requests) == 3
 
 
+OUTAGES = (401, 403, 404)
+
+
 @pytest.mark.parametrize(
     ("fault", "outage"),
-    [
-        pytest.param(status(400), False, id="400"), pytest.param(status(422), False, id="422"),
-        pytest.param(status(401), True, id="401"), pytest.param(status(403), True, id="403"),
-        pytest.param(status(404), True, id="404"),
-        pytest.param(status(429, "insufficient_quota"), True, id="no credit"),
-        pytest.param(status(302, Location="http://127.0.0.1:9/"), True, id="redirect"),
-        pytest.param(Reply(b"x" * 1_000_000), False, id="1 MB"),
-        pytest.param(says("word " * 200_000), False, id="1 MB of answer"),
-        pytest.param(says(None), False, id="null"),
-        pytest.param(says(""), False, id="empty where the task is no single page"),
-        pytest.param(says("", reason="length"), False, id="thought too long"),
-        pytest.param(says("<think>hm", reason="length"), False, id="still thinking"),
-        pytest.param(says(None, refusal="I cannot"), False, id="refusal"),
-        pytest.param(says("", reason="content_filter"), False, id="filter"),
-    ],
-)  # fmt: skip
+    [(status(code), code in OUTAGES) for code in (400, 422, *OUTAGES)]
+    + [
+        (status(429, "insufficient_quota"), True),
+        (status(302, Location="http://127.0.0.1:9/"), True),
+    ]
+    + [(Reply(b"x" * 1_000_000), False), (says("word " * 200_000), False)]
+    + [(says(text), False) for text in (None, "")]  # the task is about no single page
+    + [(says(text, reason="length"), False) for text in ("", "<think>hm")]
+    + [(says(None, refusal="I cannot"), False), (says("", reason="content_filter"), False)],
+)
 def test_what_asking_again_cannot_mend_is_asked_once(make, server, fault, outage):
     server.always = fault
     generator = make()
@@ -172,12 +165,8 @@ def test_what_asking_again_cannot_mend_is_asked_once(make, server, fault, outage
 
 @pytest.mark.parametrize(
     "fault",
-    [
-        pytest.param(says(None, refusal="I cannot help with that"), id="refusal"),
-        pytest.param(says("", reason="content_filter"), id="filter"),
-        pytest.param(status(400, "content_filter"), id="filter before the model"),
-        pytest.param(says(""), id="ended at once"),
-    ],
+    [says(None, refusal="I cannot help with that"), says("", reason="content_filter"), says("")]
+    + [status(400, "content_filter")],
 )
 def test_a_page_that_makes_the_model_decline_costs_that_page_only(make, server, fault):
     server.script.append(fault)

@@ -20,63 +20,31 @@ def serpapi_page(results: Results, more: bool) -> dict[str, Any]:
     return serpapi.page(entries, more=more) if entries else serpapi.EMPTY
 
 
-def searxng_page(results: Results, more: bool) -> dict[str, Any]:
-    entries = [
-        {
-            "url": url,
-            "title": f"Title {n}",
-            "content": text,
-            "publishedDate": date or None,
-            "engine": "duckduckgo",
-            "parsed_url": ["https", "example.org", "/", "", "", ""],
-            "template": "default.html",
-            "engines": ["duckduckgo", "brave"],
-            "positions": [n, 3],
-            "score": float("nan"),
-            "category": "general",
-        }
-        for n, (url, text, date) in enumerate(results, start=1)
+def entries(results: Results, text: str, date: str, **more: Any) -> list[dict[str, Any]]:
+    """Entries with text and date under these names, and with what else a service sends."""
+    return [
+        {"title": f"Title {n}", "url": url, text: said, date: day or None, **more}
+        for n, (url, said, day) in enumerate(results, start=1)
     ]
+
+
+def searxng_page(results: Results, more: bool) -> dict[str, Any]:
+    others = {"engine": "duckduckgo", "engines": ["duckduckgo", "brave"], "positions": [3, 3]}
+    others |= {"parsed_url": ["https", "example.org", "/", "", "", ""], "score": float("nan")}
+    page = {"query": "cup", "results": entries(results, "content", "publishedDate", **others)}
     blind = [["google", "Suspended: too many requests"]] if results else []
-    return {
-        "query": "cup",
-        "number_of_results": 0,
-        "results": entries,
-        "answers": [],
-        "corrections": [],
-        "infoboxes": [],
-        "suggestions": [],
-        "unresponsive_engines": blind,
-    }
+    return page | {"answers": [], "number_of_results": 0, "unresponsive_engines": blind}
 
 
 def brave_page(results: Results, more: bool) -> dict[str, Any]:
-    page: dict[str, Any] = {
-        "type": "search",
-        "query": {"original": "cup", "more_results_available": more},
-    }
-    if results:
-        entries = [
-            {"title": f"Title {n}", "url": url, "description": text, "page_age": date}
-            for n, (url, text, date) in enumerate(results, start=1)
-        ]
-        page["web"] = {"type": "search", "results": entries, "family_friendly": True}
-    return page
+    page = {"type": "search", "query": {"original": "cup", "more_results_available": more}}
+    found = {"type": "search", "results": entries(results, "description", "page_age")}
+    return page | ({"web": found} if results else {})
 
 
 def tavily_page(results: Results, more: bool) -> dict[str, Any]:
-    entries = [
-        {
-            "title": f"Title {n}",
-            "url": url,
-            "content": text,
-            "score": 0.9,
-            "raw_content": None,
-            "published_date": date,
-        }
-        for n, (url, text, date) in enumerate(results, start=1)
-    ]
-    return {"query": "cup", "results": entries, "response_time": 1.1, "request_id": "123e4567"}
+    found = entries(results, "content", "published_date", score=0.9, raw_content=None)
+    return {"query": "cup", "results": found, "response_time": 1.1, "request_id": "123e4567"}
 
 
 def brave_error(status: int, code: str, **headers: str) -> Reply:
@@ -100,6 +68,8 @@ class Case:
 
 
 QUESTION = "Who won the cup?"
+SPENT = FailureClass.OUT_OF_SEARCHES
+BLIND = {"results": [], "unresponsive_engines": [["brave", "timeout"]]}
 CASES = {
     "serpapi": Case(
         variable="SERPAPI_KEY",
@@ -111,10 +81,7 @@ CASES = {
         date="Mar 5, 2024",
         ready=Reply({"account_id": "1", "api_key": "{key}", "plan_searches_left": 5}),
         failures={
-            "quota": (
-                Reply({"error": "Your account has run out of searches."}, 429),
-                FailureClass.OUT_OF_SEARCHES,
-            ),
+            "quota": (Reply({"error": "Your account has run out of searches."}, 429), SPENT),
             "failed": (Reply(serpapi.page([], status="Error")), FailureClass.UNAVAILABLE),
             "not ready": (Reply(serpapi.page([], status="Queued")), FailureClass.UNAVAILABLE),
             "no answer": (Reply({"results": []}), FailureClass.MALFORMED),
@@ -132,10 +99,7 @@ CASES = {
         failures={
             "no JSON": (Reply("<h1>Forbidden</h1>", 403, "text/html"), ConfigurationError),
             "limiter": (Reply("Too Many Requests", 429, "text/plain"), FailureClass.THROTTLED),
-            "engines": (
-                Reply({"results": [], "unresponsive_engines": [["brave", "timeout"]]}),
-                FailureClass.UNAVAILABLE,
-            ),
+            "engines": (Reply(BLIND), FailureClass.UNAVAILABLE),
             "no answer": (Reply({"results": None}), FailureClass.MALFORMED),
         },
     ),
@@ -143,15 +107,8 @@ CASES = {
         variable="BRAVE_API_KEY",
         per_page=20,
         page=brave_page,
-        asked={
-            "q": QUESTION,
-            "count": "20",
-            "offset": "0",
-            "result_filter": "web",
-            "text_decorations": "false",
-            "search_lang": "en",
-            "country": "CH",
-        },
+        asked={"q": QUESTION, "count": "20", "offset": "0", "result_filter": "web"}
+        | {"text_decorations": "false", "search_lang": "en", "country": "CH"},
         second={"offset": "1"},
         dates={"freshness": "2015-01-01to2015-12-31"},
         date="2024-03-05T10:00:00",
@@ -174,14 +131,8 @@ CASES = {
         date="Tue, 05 Mar 2024 10:00:00 GMT",
         ready=Reply({"key": {"usage": 150, "limit": 1000}}),
         failures={
-            "plan": (
-                Reply({"detail": {"error": "This request exceeds your plan's limit."}}, 432),
-                FailureClass.OUT_OF_SEARCHES,
-            ),
-            "pay as you go": (
-                Reply({"detail": {"error": "{key}"}}, 433),
-                FailureClass.OUT_OF_SEARCHES,
-            ),
+            "plan": (Reply({"detail": {"error": "This exceeds your plan's limit."}}, 432), SPENT),
+            "pay as you go": (Reply({"detail": {"error": "{key}"}}, 433), SPENT),
             "no answer": (Reply({"results": {}}), FailureClass.MALFORMED),
         },
     ),

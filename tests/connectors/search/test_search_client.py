@@ -33,39 +33,35 @@ def client_of(server: SearchServer, name: str = "serpapi", **more: Any) -> Searc
 
 
 SHAPES = {
-    "bad request": (
-        Reply({"error": "Unsupported `xx` country - gl parameter."}, 400),
-        FailureClass.REFUSED,
-    ),
-    "bad request that echoes": (
-        Reply({"error": "bad address /search?api_key={key}"}, 400),
-        FailureClass.REFUSED,
-    ),
-    "not found": (Reply("", 404), FailureClass.REFUSED),
-    "throttled": (Reply({"error": "You are exceeding the limit."}, 429), FailureClass.THROTTLED),
-    "throttled without words": (Reply(HTML, 429, "text/html"), FailureClass.THROTTLED),
-    "server error": (Reply({"error": "oops {key}"}, 500), FailureClass.UNAVAILABLE),
-    "unavailable, HTML": (Reply(HTML, 503, "text/html"), FailureClass.UNAVAILABLE),
-    "error that is a list": (Reply(["{key}"], 500), FailureClass.UNAVAILABLE),
-    "error member that is an object": (Reply({"error": {"k": "{key}"}}, 400), FailureClass.REFUSED),
-    "HTML with 200": (Reply(HTML, 200, "text/html"), FailureClass.MALFORMED),
-    "half JSON": (Reply('{"search_metadata": {"id', 200), FailureClass.MALFORMED),
-    "cut short": (Reply({"a": "b"}, half=True), FailureClass.MALFORMED),
-    "a list": (Reply([1, 2], 200), FailureClass.MALFORMED),
-    "deep": (Reply('{"a":' * 3_000 + "1" + "}" * 3_000, 200), FailureClass.MALFORMED),
-    "endless number": (Reply('{"a": ' + "9" * 9_000 + "}", 200), FailureClass.MALFORMED),
-    "empty": (Reply("", 200), FailureClass.MALFORMED),
-    "too large": (Reply({"a": "x" * 30_000}, 200), FailureClass.MALFORMED),
-    "compressed unasked": (
-        Reply(compress(b'{"results": []}'), 200, JSON, {"Content-Encoding": "gzip"}),
-        FailureClass.MALFORMED,
-    ),
-    "redirect": (
-        Reply("", 302, JSON, {"Location": "http://127.0.0.1:9/?k={key}"}),
-        FailureClass.REFUSED,
-    ),
-    "reset": (Reply(close=True), FailureClass.UNAVAILABLE),
-    "hang": (Reply("", hang=True), FailureClass.TIMEOUT),
+    FailureClass.REFUSED: {
+        "bad request": Reply({"error": "Unsupported `xx` country - gl parameter."}, 400),
+        "bad request that echoes": Reply({"error": "bad address /search?api_key={key}"}, 400),
+        "not found": Reply("", 404),
+        "error member that is an object": Reply({"error": {"k": "{key}"}}, 400),
+        "redirect": Reply("", 302, JSON, {"Location": "http://127.0.0.1:9/?k={key}"}),
+    },
+    FailureClass.THROTTLED: {
+        "throttled": Reply({"error": "You are exceeding the limit."}, 429),
+        "throttled without words": Reply(HTML, 429, "text/html"),
+    },
+    FailureClass.UNAVAILABLE: {
+        "server error": Reply({"error": "oops {key}"}, 500),
+        "unavailable, HTML": Reply(HTML, 503, "text/html"),
+        "error that is a list": Reply(["{key}"], 500),
+        "reset": Reply(close=True),
+    },
+    FailureClass.MALFORMED: {
+        "HTML with 200": Reply(HTML, 200, "text/html"),
+        "half JSON": Reply('{"search_metadata": {"id'),
+        "cut short": Reply({"a": "b"}, half=True),
+        "a list": Reply([1, 2]),
+        "deep": Reply('{"a":' * 3_000 + "1" + "}" * 3_000),
+        "endless number": Reply('{"a": ' + "9" * 9_000 + "}"),
+        "empty": Reply(""),
+        "too large": Reply({"a": "x" * 30_000}),
+        "gzip": Reply(compress(b'{"results": []}'), headers={"Content-Encoding": "gzip"}),
+    },
+    FailureClass.TIMEOUT: {"hang": Reply(hang=True)},
 }
 
 
@@ -83,12 +79,13 @@ def everything_said(error: BaseException, log: str) -> str:
     return "".join(lines)
 
 
-OWN = [(name, shape) for name, case in CASES.items() for shape in (*SHAPES, *case.failures)]
+FAILURES = {shape: (reply, kind) for kind, some in SHAPES.items() for shape, reply in some.items()}
+OWN = [(name, shape) for name, case in CASES.items() for shape in (FAILURES | case.failures)]
 
 
 @pytest.mark.parametrize(("name", "shape"), OWN)
 def test_every_shape_is_classed_and_none_shows_the_key(server, name, shape, caplog):
-    reply, kind = CASES[name].failures.get(shape) or SHAPES[shape]
+    reply, kind = (FAILURES | CASES[name].failures)[shape]
     server.replies.append(reply)
     caplog.set_level(logging.DEBUG)
     client = client_of(server, name)
@@ -170,7 +167,7 @@ def test_a_good_answer_and_no_line_of_it_in_the_log(server, caplog):
 
 
 def test_the_reason_of_a_refusal_is_told(server: SearchServer) -> None:
-    server.replies.append(SHAPES["bad request"][0])
+    server.replies.append(FAILURES["bad request"][0])
     with pytest.raises(SearchFailedError, match="Unsupported `xx` country"):
         client_of(server).search(Call("/search"), seconds=5.0)
 
