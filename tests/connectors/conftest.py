@@ -1,12 +1,13 @@
 """A SQLite file or a real PostgreSQL server, each as the URL of an empty state database."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.transfer import export_lines
 from tests.postgresql import POSTGRESQL, PostgresqlServer
 
 
@@ -33,3 +34,15 @@ def other_engine(tmp_path: Path) -> Iterator[Engine]:
     opened = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
     yield opened
     opened.dispose()
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Callable[[Engine], Path]:
+    """Writes what `state export` writes of a database; the file."""
+
+    def written(engine: Engine) -> Path:
+        file = tmp_path / "state.jsonl"
+        file.write_text("".join(export_lines(engine)), encoding="utf-8")
+        return file
+
+    return written

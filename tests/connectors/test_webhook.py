@@ -3,7 +3,8 @@
 import hmac
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,7 @@ from radarstream.connectors.webhook import Webhook
 from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.schemas.errors import ConfigurationError
 from tests.replies import Reply
-from tests.webhook_receiver import receiving
+from tests.webhook_receiver import TAKEN, Receiver, receiving
 
 SECRET = "canary-secret"
 BODY = '{"answer":"Zürich"}'.encode()
@@ -29,6 +30,17 @@ QUICK = {"timeout_s": 0.3, "first_pause_s": 0.01, "longest_pause_s": 0.02}
 def secret(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
     yield
+
+
+@contextmanager
+def delivering(
+    *replies: Sequence[Reply], last: Reply = TAKEN, stop: Event | None = None
+) -> Iterator[tuple[Receiver, Webhook]]:
+    with (
+        receiving(*replies, last=last) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook,
+    ):
+        yield receiver, webhook
 
 
 def test_an_alert_is_signed_and_named() -> None:
@@ -54,10 +66,7 @@ def test_an_alert_is_signed_and_named() -> None:
     ids=str,
 )
 def test_what_may_pass_is_tried_again(failure: Reply) -> None:
-    with (
-        receiving([failure, failure]) as receiver,
-        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
-    ):
+    with delivering([failure, failure]) as (receiver, webhook):
         assert webhook.deliver("cup/4", BODY).status == 204
         assert [r.body for r in receiver.received] == [BODY] * 3
         assert {r.headers["Idempotency-Key"] for r in receiver.received} == {"cup/4"}
@@ -65,18 +74,11 @@ def test_what_may_pass_is_tried_again(failure: Reply) -> None:
 
 def test_what_will_not_pass_is_tried_once() -> None:
     """No redirect is followed, wherever it leads."""
-    replies = [
-        Reply(status=n, headers={"Location": "/else"})
-        for n in (400, 401, 404, 410, 422, 301, 307, 308)
-    ]
     nowhere = ("//\u202e.é:x/", "http://[", "\xff\xfe://")
-    replies += [
-        Reply(status=302, headers={"Location": p.encode().decode("latin-1")}) for p in nowhere
-    ]
-    with (
-        receiving(replies) as receiver,
-        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
-    ):
+    places = [(n, "/else") for n in (400, 401, 404, 410, 422, 301, 307, 308)]
+    places += [(302, place.encode().decode("latin-1")) for place in nowhere]
+    replies = [Reply(status=code, headers={"Location": place}) for code, place in places]
+    with delivering(replies) as (receiver, webhook):
         for tries, reply in enumerate(replies, start=1):
             attempt = webhook.deliver("cup/4", BODY)
             told = (attempt.status, attempt.accepted, attempt.temporary)
@@ -90,10 +92,7 @@ LATER = Reply(status=503, headers={"Retry-After": "3000"})  # a long pause
 @pytest.mark.parametrize(("reply", "tries"), [(Reply(status=503), 8), (LATER, 1)])
 def test_no_failure_ends_the_tries_but_a_stop_does(reply: Reply, tries: int) -> None:
     stop, attempts = Event(), []
-    with (
-        receiving(last=reply) as receiver,
-        Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook,
-    ):
+    with delivering(last=reply, stop=stop) as (receiver, webhook):
         thread = Thread(target=lambda: attempts.append(webhook.deliver("cup/4", BODY)))
         thread.start()
         receiver.wait_for(tries)
@@ -104,10 +103,7 @@ def test_no_failure_ends_the_tries_but_a_stop_does(reply: Reply, tries: int) -> 
 
 
 def test_an_endless_answer_is_not_read() -> None:
-    with (
-        receiving(last=Reply(headers={"Content-Length": "1000000000000"})) as receiver,
-        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
-    ):
+    with delivering(last=Reply(headers={"Content-Length": "1000000000000"})) as (_, webhook):
         assert webhook.deliver("cup/4", BODY).accepted
 
 

@@ -28,29 +28,43 @@ def keywords(claims: Sequence[str | None], defense: RobustRag | None = None) -> 
     return script.requests[0].passages if script.requests else ()  # type: ignore[union-attr]
 
 
-class TestGolden:
-    @pytest.mark.parametrize(
-        ("answers", "mu"), [(1, 0.3), (2, 0.6), (3, 0.9), (5, 1.5), (9, 2.7), (10, 3), (50, 3)]
-    )
-    def test_thresholds(self, answers: int, mu: float):
-        assert RobustRag().threshold(answers) == pytest.approx(mu, abs=1e-6)
+# What is shown to the generator of which claims.
+SHOWN = [
+    (["Lee of Oslo"] * 2, {}, ("lee of oslo", "oslo", "lee")),  # the longest first
+    (["c", "b", "dd"], {}, ("dd", "c", "b")),  # then by text, descending
+    (["Rome in Italy"], {}, ("rome in italy", "italy", "rome")),
+    (["Rome Rome Rome", "Oslo", "Oslo", "Bern", "Bern"], {}, ("oslo", "bern")),  # once an answer
+    (["Marie Curie", "Marie Curie", "Marie"], {"long_form": True}, ("marie curie",)),
+    (["Rome", "Rome", "Oslo", "Oslo", "Bern", "Bern"], {"gamma": 0.5}, ("rome",)),  # mu = 1.8
+    ([None, *["Rome"] * 3], {"gamma": 5e-324}, ("rome",)),  # weights that underflow count alike
+    # The absolute threshold does not grow with the number of retrieved documents.
+    ([f"page{i}" for i in range(47)] + ["Atlantis"] * 3, {}, ("atlantis",)),
+    (["Rome"] * 47 + ["Atlantis"] * 3, {}, ("atlantis", "rome")),
+    (["Rome"] * 48 + ["Atlantis"] * 2, {}, ("rome",)),
+]
 
-    @pytest.mark.parametrize(
-        ("answers", "enough"), [(1, 1), (2, 1), (3, 1), (5, 2), (9, 3), (10, 3), (50, 3)]
-    )
-    def test_how_many_must_agree(self, answers: int, enough: int):
-        others = [f"other{i}" for i in range(answers)]
-        for agreeing in range(1, answers + 1):
-            claims = ["Paris"] * agreeing + others[agreeing:]
-            assert ("paris" in keywords(claims)) == (agreeing >= enough)
+
+@pytest.mark.parametrize(("claims", "options", "expected"), SHOWN)
+def test_phrases_that_are_heard(claims, options, expected):
+    assert keywords(claims, RobustRag(**options)) == expected
+
+
+class TestGolden:
+    def test_how_many_must_agree(self):
+        for answers, mu, enough in [
+            (1, 0.3, 1), (2, 0.6, 1), (3, 0.9, 1), (5, 1.5, 2), (9, 2.7, 3), (10, 3, 3), (50, 3, 3),
+        ]:  # fmt: skip
+            assert RobustRag().threshold(answers) == pytest.approx(mu, abs=1e-6)
+            others = [f"other{i}" for i in range(answers)]
+            for agreeing in range(1, answers + 1):
+                claims = ["Paris"] * agreeing + others[agreeing:]
+                assert ("paris" in keywords(claims)) == (agreeing >= enough)
+        long = RobustRag(alpha=0.4, beta=4.0)
+        assert [long.threshold(n) for n in (5, 10, 50)] == pytest.approx([2, 4, 4])
 
     def test_counts_fold_case(self):
         counts = tally([phrases(answer) for answer in ("Paris", "paris is the capital", "Lyon")])
         assert counts == {"paris": 2, "paris is the capital": 1, "capital": 1, "lyon": 1}
-
-    def test_long_answers_need_more(self):
-        defense = RobustRag(alpha=0.4, beta=4.0)
-        assert [defense.threshold(n) for n in (5, 10, 50)] == pytest.approx([2, 4, 4])
 
     def test_weighted_increments(self):
         voices = [phrases("Paris"), frozenset(), phrases("Paris")]
@@ -69,14 +83,6 @@ class TestInference:
         ]
         assert (verdict.answer, state) == ("Rome", None)
 
-    def test_phrases_come_longest_first_then_by_text_descending(self):
-        assert keywords(["Lee of Oslo"] * 2) == ("lee of oslo", "oslo", "lee")
-        assert keywords(["c", "b", "dd"]) == ("dd", "c", "b")
-
-    def test_a_phrase_counts_once_per_answer(self):
-        claims = ["Rome Rome Rome", "Oslo", "Oslo", "Bern", "Bern"]
-        assert keywords(claims) == ("oslo", "bern")
-
     def test_documents_are_kept_for_a_phrase_that_is_heard(self):
         verdict = judge(["Rome", None, "Rome", "Oslo", "Rome", "Rome"])
         assert [(d.kept, d.reason) for d in verdict.documents] == [
@@ -86,14 +92,6 @@ class TestInference:
         assert verdict.documents[3].atomic_answer == "Oslo"
         assert verdict.documents[1].atomic_answer is None
 
-    def test_long_form_drops_single_words(self):
-        claims = ["Marie Curie", "Marie Curie", "Marie"]
-        assert keywords(claims, RobustRag(long_form=True)) == ("marie curie",)
-
-    def test_weights_favour_the_best_ranks(self):
-        claims = ["Rome", "Rome", "Oslo", "Oslo", "Bern", "Bern"]  # mu = 1.8
-        assert keywords(claims, RobustRag(gamma=0.5)) == ("rome",)
-
     def test_thresholds_survive_rounding(self):
         """0.29 * 100 is 28.999999999999996 and 0.28 * 100 is 28.000000000000004 in binary."""
         for alpha, needed in ((0.29, 29), (0.28, 28)):
@@ -102,9 +100,6 @@ class TestInference:
 
 
 class TestEdges:
-    def test_one_answer_is_repeated_whole_and_in_parts(self):
-        assert keywords(["Rome in Italy"]) == ("rome in italy", "italy", "rome")
-
     def test_all_abstain(self):
         script = Script()
         verdict, _ = run(RobustRag().defend(claims_evidence([None] * 3), None), script)
@@ -116,24 +111,12 @@ class TestEdges:
         assert verdict.abstention is Abstention.NO_CONSENSUS
         assert {d.reason for d in verdict.documents} == {Reason.OUTVOTED}
 
-    def test_weights_that_underflow_count_alike(self):
-        claims = [None, *["Rome"] * 3]
-        assert keywords(claims, RobustRag(gamma=5e-324)) == ("rome",)
-
     @given(st.lists(st.one_of(st.none(), st.text(min_size=1, max_size=30)), max_size=12))
     def test_hostile_text_never_raises_and_order_matters_not(self, claims: list[str | None]):
         assert set(keywords(claims)) == set(keywords(claims[::-1]))
 
 
 class TestKnownWeaknesses:
-    def test_three_equal_poisons_among_fifty_are_heard(self):
-        """The absolute threshold does not grow with the number of retrieved documents."""
-        claims = [f"page{i}" for i in range(47)] + ["Atlantis"] * 3
-        assert keywords(claims) == ("atlantis",)
-        claims = ["Rome"] * 47 + ["Atlantis"] * 3
-        assert keywords(claims) == ("atlantis", "rome")
-        assert keywords(["Rome"] * 48 + ["Atlantis"] * 2) == ("rome",)
-
     @pytest.mark.parametrize("apostrophe", ["'", "’"])
     def test_a_true_answer_that_says_i_dont_is_silenced(self, apostrophe: str):
         said = f"I don{apostrophe}t think it is Lyon, it is Paris"

@@ -23,7 +23,7 @@ from radarstream.connectors.state_table.database.tables import (
     CORPUS_TEXTS,
     CORPUS_VECTORS,
 )
-from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.database.transfer import import_file
 from radarstream.connectors.state_table.forgetting import forget
 from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOutageError
@@ -405,12 +405,12 @@ def test_a_transaction_that_breaks_off_leaves_a_sound_corpus(state_url, engine) 
 # --- export and import ------------------------------------------------------------------------
 
 
-def test_texts_move_to_another_database_and_are_embedded_there(engine, other_engine, tmp_path):
-    corpus, file = Corpus(engine), tmp_path / "state.jsonl"
+def test_texts_move_to_another_database_and_are_embedded_there(engine, other_engine, export):
+    corpus = Corpus(engine)
     archive(engine, corpus, snapshot("q", HOSTILE[:2]))
     corpus.add([("k", Document(1, "mine", published_at=START))], 1)
     found(corpus, "x")
-    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    file = export(engine)
     there = Corpus(other_engine)
     found(there, "x")
     import_file(other_engine, file)

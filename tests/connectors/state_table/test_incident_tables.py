@@ -1,14 +1,13 @@
 """Kept answers, complaints, incidents and quarantine on SQLite and PostgreSQL."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, func, select
 
 from radarstream.connectors.state_table.database.tables import OUTBOX
-from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.database.transfer import import_file
 from radarstream.connectors.state_table.forgetting import ABOUT_INCIDENTS, forget
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.kept_answers import (
@@ -156,14 +155,13 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
     assert found["name 7"] == SenderRecord()
 
 
-def test_an_older_export_takes_no_decision_back(engine: Engine, tmp_path: Path) -> None:
+def test_an_older_export_takes_no_decision_back(engine: Engine, export) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
-    file = tmp_path / "state.jsonl"
     worker = worker_on(engine)
     with engine.begin() as connection:
         store.hold(connection, stored.incident, "cup", 0)
-    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    file = export(engine)
     decide(engine, stored, Decision.DISMISSED, Rules(), now_ms=NOW_MS)
     with pytest.raises(StateConflictError):
         import_file(engine, file)
@@ -172,13 +170,12 @@ def test_an_older_export_takes_no_decision_back(engine: Engine, tmp_path: Path) 
     assert len(run_out(worker)) == 1
 
 
-def test_export_and_import(engine: Engine, other_engine: Engine, tmp_path: Path) -> None:
+def test_export_and_import(engine: Engine, other_engine: Engine, export) -> None:
     filled(engine)
     keep(engine, LIED, answer="Rome", query_id="errs")
     erred = complaint(engine, "ada", query_id="errs")
     decide(engine, erred, Decision.MODEL_ERRED, Rules(), now_ms=NOW_MS)
-    file = tmp_path / "state.jsonl"
-    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    file = export(engine)
     written = import_file(other_engine, file)
     assert (written["complaints"], written["incidents"], written["quarantine"]) == (3, 3, 6)
     assert list_quarantine(other_engine) == list_quarantine(engine)

@@ -1,12 +1,11 @@
 """A person's words about sites, and which sites taught wrong answers that are on record."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
 
-from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.database.transfer import import_file
 from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import (
@@ -86,10 +85,9 @@ def test_only_a_text_that_a_person_let_back_in_is_held_against_nobody(engine: En
         assert not any(source.blame for source in list_sources(connection))
 
 
-def test_an_import_never_undoes_a_later_word(engine: Engine, tmp_path: Path) -> None:
+def test_an_import_never_undoes_a_later_word(engine: Engine, export) -> None:
     say(engine, "lies.example", SourceVerdict.BLOCKED, 1)
-    file = tmp_path / "state.jsonl"
-    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    file = export(engine)
     say(engine, "lies.example", None, 2)
     with pytest.raises(StateConflictError, match=r"lies\.example"):
         import_file(engine, file)

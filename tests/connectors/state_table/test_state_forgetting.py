@@ -228,10 +228,9 @@ def test_the_action_log_says_nothing_of_a_forgotten_query(engine: Engine) -> Non
     }
 
 
-def test_users_and_log_move_to_another_database(engine, other_engine, tmp_path):
+def test_users_and_log_move_to_another_database(engine, other_engine, export):
     token = fill_service(engine)
-    file = tmp_path / "state.jsonl"
-    file.write_text("".join(export_lines(engine)))
+    file = export(engine)
     counts = import_file(other_engine, file)
     service = {"users": 1, "user_trust": 1, "epsilon_spending": 1, "action_log": 2}
     assert counts == {**service, "complaints": 1}
@@ -247,10 +246,9 @@ def test_users_and_log_move_to_another_database(engine, other_engine, tmp_path):
         import_file(other_engine, file)  # the trust has moved since
 
 
-def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_epsilon(engine, tmp_path):
+def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_epsilon(engine, export):
     fill_service(engine)
-    file = tmp_path / "state.jsonl"
-    file.write_text("".join(export_lines(engine)))
+    file = export(engine)
     accounts = StoredAccounts(engine, 0.1)
     assert accounts.spend("adalovelace", "docs", 1.0, 10.0)
     with pytest.raises(StateConflictError, match="epsilon_spending"):
