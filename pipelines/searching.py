@@ -95,7 +95,9 @@ def opened_search(
         yield search, found.counts
 
 
-def searches(search: Search, request: SearchRequest, further: int) -> Finding:
+def searches(
+    search: Search, request: SearchRequest, further: int, answers: Sequence[str] = ()
+) -> Finding:
     """Yield what a request finds, then that with the results of up to `further` more searches.
 
     Each of these asks for ten more: the next ones of the results, and at last, or where these had
@@ -103,7 +105,7 @@ def searches(search: Search, request: SearchRequest, further: int) -> Finding:
     last. Raises as `search` does at the first.
     """
     found = search(request)
-    answers = (yield found) or ()
+    answers = (yield found) or answers
     ended = False
     for left in reversed(range(further)):
         last = ended or (request.start and not left)

@@ -113,6 +113,9 @@ class WatchSettings(Section):
     fetch_pages: bool = False
     """read the result pages, not only their snippets"""
     pages: PageOptions = PageOptions()
+    further_searches: int = Field(default=0, ge=0, le=5)
+    """result pages, a credit each, that a fetch asks for beyond `k` where the last answer of the
+    query was not settled without; 0 = none"""
     first_pause_s: PositiveFloat = 60.0
     """seconds before a failed query is tried again; doubles with each further failure"""
     longest_pause_s: PositiveFloat = 6 * HOUR

@@ -1,7 +1,8 @@
 """Fetches every watched query when it is due: claim it, search, publish, record the fetch.
 
 After a crash the claim runs out and the query is fetched again. What could not be published is kept
-in memory until the broker is back. The most overdue query comes first.
+in memory until the broker is back. The most overdue query comes first; one whose last answer was
+not settled may be searched for further.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,13 +30,14 @@ from radarstream.connectors.state_table.queries.watchlist import (
     record_fetch,
     replace_all,
 )
+from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
 from radarstream.pipelines.job.waiting import starting
-from radarstream.pipelines.searching import Search, opened_search
+from radarstream.pipelines.searching import Search, answers_in, opened_search, searches
 from radarstream.pipelines.settings import Settings, WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
 from radarstream.schemas import errors
@@ -156,8 +158,23 @@ class Collector:
         kept = self.unpublished.pop((watched.query_id, watched.entry), None)
         if kept is not None:
             return kept
+        answers = self._unsettled(entry)
+        further = 0 if answers is None else self.settings.further_searches
+        self.metrics.deeper.inc(further > 0)
         with self.metrics.seconds.time():
-            return self.search(entry.request)
+            *_, found = searches(self.search, entry.request, further, answers or ())
+        return found
+
+    def _unsettled(self, entry: Watched) -> tuple[str, ...] | None:
+        """The answers of the query's last step if that wanted more than a search
+        finds, else None.
+        """
+        if not self.settings.further_searches:
+            return None
+        last = find_event(self.engine, entry.query.id)
+        if last is None or not (last.wanted_more or any(d.rank > entry.k for d in last.seen)):
+            return None
+        return answers_in(last)
 
     def _publish(self, watched: WatchedQuery, snapshot: SearchSnapshot) -> bool:
         retrying = Retrying(

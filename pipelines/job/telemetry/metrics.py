@@ -169,6 +169,8 @@ class CollectingMetrics(Metrics):
         known = ("complete", "partial")
         self.snapshots = add(Counter, "snapshots_collected", text, "completeness", known)
         self.documents = add(Counter, "documents_collected", "Documents published")
+        text = "Fetches that searched further since the last answer was not settled"
+        self.deeper = add(Counter, "deeper_fetches", text)
         self.budget = add(Gauge, "search_credits_budget", "Credits that a month may cost")
         self.used = add(Gauge, "search_credits_used", "Credits spent this month")
         self.watched = add(Gauge, "watched_queries", "Queries on the watchlist")

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from radarstream.connectors.files.reader import read_records
 from radarstream.connectors.search.paged import SearchCounts
 from radarstream.connectors.state_table.queries.watchlist import find, replace_all
+from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.pipelines.job.collecting.backfilling import (
     opened_history,
     periods,
@@ -35,6 +37,7 @@ from radarstream.schemas.searching import FailureClass, SearchFailedError, Searc
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from tests.builders import make_documents
 from tests.clocks import FakeClock
+from tests.wire_samples import ANSWER
 
 START = datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -153,6 +156,30 @@ def test_one_failing_query_backs_off_and_the_others_go_on(world: World) -> None:
     assert 8 <= world.names().count("good") <= 12
     value = collector.metrics.registry.get_sample_value
     assert value("radarstream_search_failures_total", {"failure": "refused"}) == len(bad)
+
+
+@pytest.mark.parametrize("further", [0, 2])
+def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(world, further) -> None:
+    deep = [(0, ""), (10, ""), (0, "capital peru")][: 1 + further]
+    collector = watching(world, further_searches=further)
+    collector.replace((Watched(question="What is the capital of Peru?", id="a", cadence="1h"),))
+    settled, judged = replace(ANSWER, wanted_more=False), ANSWER.verdict.documents[0]
+    read_on = replace(ANSWER.verdict, documents=(replace(judged, rank=11),))
+    more, searched = replace(settled, wanted_more=True), replace(settled, verdict=read_on)
+    shallow = [(0, "")]  # by what a search finds
+    for step, (event, expected) in enumerate(
+        ((settled, shallow), (more, deep), (searched, deep), (settled, shallow))
+    ):
+        with world.engine.begin() as connection:
+            keep_event(connection, replace(event, query_id="a", step=step), steps=5)
+        world.places.clear()
+        run_for(collector, 3_000.0)
+        world.clock.seconds += 1_000.0  # due again
+        assert world.places == expected
+    assert len(world.published) == 4
+    value = collector.metrics.registry.get_sample_value
+    assert value("radarstream_documents_collected_total") == 4 + 2 * further
+    assert value("radarstream_deeper_fetches_total") == 2 * (further > 0)
 
 
 def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(world: World) -> None:
