@@ -12,7 +12,7 @@ of this module.
 
 import copy
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -133,32 +133,21 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
 
 
 class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
-    """RawRecords of any source -> Ready snapshots under `READY`, Parked records under `DEAD`.
-    `model_hints` are Beam resource hints for the stage that asks models; whoever builds the fold
-    gives it the same.
-    """
+    """RawRecords of any source -> Ready snapshots under `READY`, Parked records under `DEAD`."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        live: bool = False,
-        model_hints: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, *, live: bool = False) -> None:
         super().__init__()
         self.settings = settings
         self.live = live
-        self.model_hints = dict(model_hints or {})
 
     # Annotated, Beam would warn at every start: it cannot name the type of several outputs.
     def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
-        gathering = InBatches(self.settings)
         return (
             records
             | "Decode"
             >> beam.ParDo(Decode(self.settings, live=self.live)).with_output_types(Element)
-            | "ReadAnswerRelate" >> gathering.with_resource_hints(**self.model_hints)
+            | "ReadAnswerRelate" >> InBatches(self.settings)
             | "Split"
             >> beam.FlatMap(split_dead).with_output_types(Element).with_outputs(DEAD, main=READY)
         )

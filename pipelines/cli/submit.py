@@ -64,10 +64,6 @@ def submit(
     reranking: RerankerOptions,
     rule: RuleOptions,
     placement: Placement,
-    accelerator: Annotated[
-        str, Option(help="Resource hint of model stages, e.g. 'type:nvidia-l4;count:1'.")
-    ] = "",
-    model_memory: Annotated[str, Option(help="Resource hint of model stages, e.g. '16GB'.")] = "",
     once: Once = False,
     start_over: StartOver = False,
     detach: Annotated[
@@ -95,13 +91,12 @@ def submit(
         note(f"warning: {error}")
     from radarstream.pipelines.beam.cluster import job as cluster  # takes seconds
 
-    hints = cluster.model_hints(accelerator, model_memory)
     if print_options:
-        _print_options(cluster.arguments(submission, streaming=not once), hints, as_json=as_json)
+        _print_options(cluster.arguments(submission, streaming=not once), as_json=as_json)
         return
     outside = cluster.Outside(settings, until_end=once, start_over=start_over)
     options = cluster.pipeline_options(submission, streaming=not once)
-    result = cluster.submit(cluster.build_pipeline(settings, outside, options, model_hints=hints))
+    result = cluster.submit(cluster.build_pipeline(settings, outside, options))
     if detach:
         note("the job server has the job; whether Flink runs it, Flink's pages tell")
         state = "submitted"
@@ -146,11 +141,9 @@ def _last_state(result: Any, wait: Callable[[Any], str]) -> str:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _print_options(arguments: list[str], hints: dict[str, str], *, as_json: bool) -> None:
-    """Print Beam's options and the resource hints of the model stages."""
+def _print_options(arguments: list[str], *, as_json: bool) -> None:
+    """Print Beam's options."""
     pairs = [argument.removeprefix("--").partition("=") for argument in arguments]
     options = {name: value if given else "true" for name, given, value in pairs}
-    if printed({"options": options, "model_hints": hints}, as_json):
-        return
-    of_models = {f"model stages: {name}": value for name, value in hints.items()}
-    print_table(("option", "value"), (options | of_models).items(), title="Beam pipeline options")
+    if not printed({"options": options}, as_json):
+        print_table(("option", "value"), options.items(), title="Beam pipeline options")

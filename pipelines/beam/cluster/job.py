@@ -9,7 +9,7 @@ row in the database tells what was folded, also after a return to an older check
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -59,18 +59,11 @@ OpenSink = Callable[[], Sink]
 class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
     """RawRecords with a place in a log -> state rows and published events; gives nothing itself."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        open_sink: OpenSink,
-        *,
-        live: bool = True,
-        model_hints: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, open_sink: OpenSink, *, live: bool = True) -> None:
         super().__init__()
         self.settings = settings
         self.open_sink = open_sink
-        self.gather = graph.GatherEvidence(settings, live=live, model_hints=model_hints)
+        self.gather = graph.GatherEvidence(settings, live=live)
 
     def expand(self, records: PCollection[RawRecord]) -> PCollection[None]:
         """Build the steps."""
@@ -83,7 +76,7 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         folded = (
             gathered[graph.READY]
             | "KeyByQuery" >> beam.Map(graph.key_by_query).with_output_types(tuple[str, Any])
-            | "Fold" >> fold.with_resource_hints(**self.gather.model_hints)
+            | "Fold" >> fold
         )
         published: PCollection[None] = (
             (folded, parked)
@@ -281,19 +274,7 @@ def pipeline_options(submission: Submission, *, streaming: bool) -> PipelineOpti
     return PipelineOptions(arguments(submission, streaming=streaming))
 
 
-def model_hints(accelerator: str, memory: str) -> dict[str, str]:
-    """Return resource hints for all stages that call models; those not given are left out."""
-    given = {"accelerator": accelerator, "min_ram": memory}
-    return {name: value for name, value in given.items() if value}
-
-
-def build_pipeline(
-    settings: Settings,
-    outside: Outside,
-    options: PipelineOptions,
-    *,
-    model_hints: Mapping[str, str] | None = None,
-) -> beam.Pipeline:
+def build_pipeline(settings: Settings, outside: Outside, options: PipelineOptions) -> beam.Pipeline:
     """Put the graph together; nothing runs yet."""
     job = settings.job
     limits = ReadLimits(job.batch_records, job.batch_bytes, job.batch_seconds)
@@ -312,7 +293,7 @@ def build_pipeline(
         | "Spread" >> beam.Reshuffle()
         | "KeyByPartition" >> beam.Map(by_partition).with_output_types(tuple[int, PartitionRange])
         | "Read" >> beam.ParDo(read(outside.open_reader, partial(hold_back, settings), limits))
-        | "Defend" >> DefendStream(settings, outside.open_sink, model_hints=model_hints)
+        | "Defend" >> DefendStream(settings, outside.open_sink)
     )
     return pipeline
 

@@ -14,7 +14,6 @@ from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending, publish_outbox
 from radarstream.pipelines.beam.cluster.job import (
     build_pipeline,
-    model_hints,
     pipeline_options,
     submit,
     wait,
@@ -193,23 +192,3 @@ def test_a_portable_run_equals_the_micro_batches(environment, job_service, reque
         "attribution": 3 * len(QUERIES),  # all is read at first, and where the answer turns
         "deadletter": PARTITIONS,
     }
-
-
-def test_model_stages_carry_the_resource_hints(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path / "hints")
-    outside = Scripted(tmp_path / "hints")
-    submission = Submission(job_endpoint="embed", environment="LOOPBACK")
-    options = pipeline_options(submission, streaming=True)
-    hints = model_hints("type:nvidia-l4;count:1", "16GB")
-    pipeline = build_pipeline(settings, outside, options, model_hints=hints)
-    components = pipeline.to_runner_api().components
-    stages = {
-        "/".join(transform.unique_name.split("/")[:3]): dict(environment.resource_hints)
-        for transform in components.transforms.values()
-        if (environment := components.environments.get(transform.environment_id))
-        and environment.resource_hints
-    }
-    asking = {"Defend/Gather/ReadAnswerRelate", "Defend/Fold"}
-    assert stages.keys() == asking
-    for found in stages.values():
-        assert set(found.values()) == {b"type:nvidia-l4;count:1", b"16000000000"}
