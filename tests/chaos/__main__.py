@@ -63,48 +63,27 @@ def main() -> int:
 
 def trials_of(engine: str) -> dict[str, Trial]:
     """The trials on an engine, by name."""
-    match engine:
-        case "noida":
-            return {
-                "deaths": Trial(run.run_chaos, run.Size(), run.SHORT),
-                "two workers": Trial(
-                    two_workers.run_two_workers,
-                    two_workers.Disturbances(),
-                    two_workers.SHORT,
-                    needs_postgresql,
-                ),
-            }
-        case "kafka":
-            on_kafka = partial(run.run_chaos, on=kafka_on_postgresql)
-            return {
-                "deaths": Trial(on_kafka, run.ON_KAFKA, run.SHORT_ON_KAFKA, needs_kafka),
-                "two workers": Trial(
-                    partial(two_workers.run_two_workers, on=kafka_on_postgresql),
-                    two_workers.ON_KAFKA,
-                    two_workers.SHORT_ON_KAFKA,
-                    needs_kafka,
-                ),
-                "lost connections": Trial(
-                    lost_connections.run_lost_connections,
-                    lost_connections.Size(),
-                    lost_connections.SHORT,
-                    needs_kafka,
-                ),
-            }
-        case _:
-            from tests.chaos import flink_promises, flink_run
+    pair, lost = two_workers, lost_connections
+    if engine == "noida":
+        work = (pair.run_two_workers, pair.Disturbances(), pair.SHORT, needs_postgresql)
+        return {"deaths": Trial(run.run_chaos, run.Size(), run.SHORT), "two workers": Trial(*work)}
+    if engine == "kafka":
+        deaths = partial(run.run_chaos, on=kafka_on_postgresql)
+        work = partial(pair.run_two_workers, on=kafka_on_postgresql)
+        return {
+            "deaths": Trial(deaths, run.ON_KAFKA, run.SHORT_ON_KAFKA, needs_kafka),
+            "two workers": Trial(work, pair.ON_KAFKA, pair.SHORT_ON_KAFKA, needs_kafka),
+            "lost connections": Trial(
+                lost.run_lost_connections, lost.Size(), lost.SHORT, needs_kafka
+            ),
+        }
+    from tests.chaos import flink_promises as promises
+    from tests.chaos import flink_run as deaths
 
-            return {
-                "deaths": Trial(
-                    flink_run.run_flink, flink_run.Size(), flink_run.SHORT, needs_flink
-                ),
-                "promises": Trial(
-                    flink_promises.run_promises,
-                    flink_promises.Size(),
-                    flink_promises.SHORT,
-                    needs_flink,
-                ),
-            }
+    return {
+        "deaths": Trial(deaths.run_flink, deaths.Size(), deaths.SHORT, needs_flink),
+        "promises": Trial(promises.run_promises, promises.Size(), promises.SHORT, needs_flink),
+    }
 
 
 def table(name: str, outcome: Outcome) -> Table:

@@ -223,27 +223,18 @@ def test_events_keep_the_rules_of_time(sample) -> None:
         assert caught.value.reason is reason
 
 
-def test_limits_are_inclusive() -> None:
+def test_limits_times_and_ranks() -> None:
     full = [{"rank": rank, "text": "x" * 100} for rank in (1, 2, 3)]
     data = altered("documents", to=full)
     exact = tiny_limits(record_bytes=len(data), document_bytes=100, documents=3)
     assert len(decode_snapshot(data, limits=exact).documents) == 3
-
-
-def test_times_become_utc_milliseconds() -> None:
     snapshot = decode_at("2025-06-01T14:00:00.1239+02:00")
     assert snapshot.observed_at == datetime(2025, 6, 1, 12, 0, 0, 123_000, tzinfo=UTC)
     assert snapshot.observed_at.tzinfo is UTC
     assert snapshot.observed_at_ms % 1000 == 123
-
-
-def test_clocks_may_differ_by_five_minutes_and_a_replay_has_none() -> None:
     assert decode_at("2026-01-01T00:05:00Z").observed_at == NOW + timedelta(minutes=5)
     late = altered("observed_at", to="2400-01-01T00:00:00Z")
     assert decode_snapshot(late, limits=LIMITS).observed_at.year == 2400
-
-
-def test_documents_come_back_by_rank() -> None:
     data = altered("documents", to=[{"rank": rank, "text": ""} for rank in (9, 2, 5)])
     snapshot = decode_snapshot(data, limits=LIMITS)
     assert [document.rank for document in snapshot.documents] == [2, 5, 9]
@@ -254,6 +245,9 @@ def test_encoding_cleans_what_decoding_refuses() -> None:
     decoded = DECODERS[type(dirty)](encode(dirty))
     assert decoded.answer == "ab[2J\nc\ufffd"
     assert decoded.generator == ""
+    support = replace(ANSWER.support, confidence=1e-7) if ANSWER.support else None
+    clean, dirty = (replace(ANSWER, answer=text, support=support) for text in ("Rome", "Rome\x7f"))
+    assert encode(dirty) == encode(clean)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -282,21 +276,12 @@ def test_texts_that_look_like_what_is_refused_stay_as_they_are(text: str) -> Non
     assert DECODERS[type(event)](encode(event)) == event
 
 
-def test_an_event_that_is_cleaned_is_written_as_one_that_was_clean() -> None:
-    support = replace(ANSWER.support, confidence=1e-7) if ANSWER.support else None
-    clean, dirty = (replace(ANSWER, answer=text, support=support) for text in ("Rome", "Rome\x7f"))
-    assert encode(dirty) == encode(clean)
-
-
-def test_reader_verdict_wins_over_payload() -> None:
+def test_reader_verdicts_and_dead_letters() -> None:
     record = RawRecord("f", 1, encode(SNAPSHOT), ReasonClass.OVERSIZED_RECORD, "too long")
     with pytest.raises(InputError, match="oversized_record: too long"):
         decode_record(record, limits=LIMITS, now=NOW)
     usable = replace(record, reason=None)
     assert decode_record(usable, limits=LIMITS, now=NOW) == SNAPSHOT
-
-
-def test_dead_letter_keeps_the_bytes_and_tells_poison_from_outage() -> None:
     record = RawRecord("topic/0", 5, b"\xff\x00")
     poison = dead_letter(record, InputError(ReasonClass.INVALID_ENCODING, "bad"))
     again = replace(record, attempts=3)
@@ -305,7 +290,7 @@ def test_dead_letter_keeps_the_bytes_and_tells_poison_from_outage() -> None:
     assert (outage.attempts, outage.disposition) == (3, "outage")
 
 
-def test_ids_are_functions_of_the_event() -> None:
+def test_ids_and_headers_are_functions_of_the_event() -> None:
     assert envelope(SNAPSHOT).id == "cup@1748779200250"
     assert envelope(ANSWER).id == "cup/4"
     assert envelope(REJECTED).id == "cup/4/3"
@@ -313,6 +298,12 @@ def test_ids_are_functions_of_the_event() -> None:
         assert envelope(DEAD_LETTER).id != envelope(replace(DEAD_LETTER, **change)).id
     assert envelope(DEAD_LETTER).time is None
     assert envelope(ANSWER).time == ANSWER.observed_at
+    assert dict(binary_headers(envelope(ANSWER))) == {
+        "ce_specversion": b"1.0", "ce_id": b"cup/4", "ce_type": b"answer.defended",
+        "ce_source": b"urn:radarstream", "ce_partitionkey": b"cup",
+        "ce_dataschema": b"urn:radarstream:answer.defended:2",
+        "ce_time": b"2025-06-01T12:00:00.250Z", "content-type": b"application/json",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: WIRE_SCHEMAS[type(sample)].name)
@@ -334,15 +325,6 @@ def test_damaged_envelope_is_refused() -> None:
     for text in ("", "{}", '{"specversion":"1.0","id":"x"}', '{"id":"\ud800"}'):
         with pytest.raises(InputError):
             decode_envelope(text)
-
-
-def test_binary_headers() -> None:
-    assert dict(binary_headers(envelope(ANSWER))) == {
-        "ce_specversion": b"1.0", "ce_id": b"cup/4", "ce_type": b"answer.defended",
-        "ce_source": b"urn:radarstream", "ce_partitionkey": b"cup",
-        "ce_dataschema": b"urn:radarstream:answer.defended:2",
-        "ce_time": b"2025-06-01T12:00:00.250Z", "content-type": b"application/json",
-    }  # fmt: skip
 
 
 # Machines under load draw slowly; that is no defect of the codec.

@@ -127,9 +127,6 @@ def test_malformed_relations_never_reach_a_defence():
             Relations(bad, good)
         with pytest.raises(EvidenceError):
             Relations(good, bad)
-
-
-def test_relations_must_cover_the_informative_answers():
     evidence = claims_evidence(["A", "B", None])
     with pytest.raises(EvidenceError, match="2 are informative"):
         dataclasses.replace(evidence, relations=Relations(np.zeros((3, 3)), np.zeros((3, 3))))

@@ -118,17 +118,6 @@ def test_one_page_is_no_answer_and_erases_none() -> None:
         assert (memory.state, memory.standing) == (before.state, before.standing)
 
 
-def test_a_memory_fades_with_the_time_between_snapshots() -> None:
-    guard = guard_of("voices", memory_days=60.0)  # 0.8 of a voice; half of one after 40.7 days
-    steps = [("Bern",), (), ("Bern",), ()]
-    history = [claims(said, day) for day, said in zip((39, 40, 41, 42), steps, strict=True)]
-    (_, *fresh, (faded, _), (empty, memory)) = told(guard, [claims(("Rome",) * 3), *history])
-    for event, _ in fresh:
-        assert (event.status, event.answer) == (AnswerStatus.REMEMBERED, "Rome")
-    assert (faded.abstention, empty.abstention) == ("thin_evidence", "no_documents")
-    assert memory.standing == StandingAnswer("Rome", OBSERVED_AT)
-
-
 def test_a_first_answer_from_one_page_is_not_remembered() -> None:
     """It would help whoever wrote the page at the next snapshot."""
     guard = guard_of("voices")

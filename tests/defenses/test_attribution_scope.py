@@ -225,14 +225,12 @@ class TestUnaided:
         script = Script(answer=lambda _: AtomicAnswer(reply))
         return run(ScopeOptions().unaided(case(3, answer=answer)), script), script
 
-    def test_the_model_is_asked_without_any_text(self) -> None:
+    def test_unaided_is_without_texts_and_refusing_by_nature_is_intrinsic(self) -> None:
         found, script = self.asked("lie", "lie")
         assert found is True
         asked = Complete(Task.ANSWER_UNAIDED, QUESTION, (), final=False)
         assert script.requests[0] == AttemptAll((asked,))
         assert self.asked("lie", "truth")[0] is False
-
-    def test_to_refuse_by_nature_is_intrinsic_and_not_to_know_is_not(self) -> None:
         declines = "I cannot provide harmful content."
         assert self.asked(declines, "We must decline.")[0] is True
         for lacks in ("I don't know", "There is not enough information."):

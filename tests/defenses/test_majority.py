@@ -25,9 +25,6 @@ def test_the_answer_of_most_documents_wins():
         Reason.OUTVOTED, Reason.SUPPORTED, Reason.UNINFORMATIVE, Reason.SUPPORTED,
     ]  # fmt: skip
     assert verdict.kept_ranks == (2, 4)
-
-
-def test_a_tie_goes_to_the_higher_rank():
     assert decide(["Oslo", "Rome"])[0].answer == "Oslo"
 
 

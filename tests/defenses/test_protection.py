@@ -107,12 +107,16 @@ def test_half_of_the_pages_or_of_the_sites_is_for_a_person() -> None:
         )
 
 
-def test_too_many_pages_go_to_a_person_and_an_approval_removes_them() -> None:
+def test_a_person_decides_about_many_pages_and_chance() -> None:
     many = replace(
         CLEAR, texts=tuple(replace(t, search_rank=t.rank, flagged=t.rank < 5) for t in APART)
     )
     assert status_of(many, TWO, None, Rules(max_chance=1.0))[0] is Status.HUMAN_REVIEW
     assert status_of(many, TWO, Decision.APPROVED, Rules(max_chance=1.0))[0] is Status.APPROVED
+    few = replace(CLEAR, texts=APART[:4])
+    assert status_of(few, TWO, None, Rules(max_chance=1.0))[0] is Status.QUARANTINED
+    assert status_of(few, TWO, None, Rules(max_chance=0.2))[0] is Status.QUARANTINED
+    assert "chance" not in status_of(replace(few, gap=0.5), TWO, None, RULES)[1]
 
 
 @pytest.mark.parametrize("changes", [{}, {"finding": None, "texts": ()}, {"persists": True}])
@@ -211,13 +215,6 @@ def test_no_removal_without_two_trusted_people_or_a_decision(event, senders):
         assert event.answer_without is not None
         assert event.gap is not None
         assert event.gap >= RULES.min_gap
-
-
-def test_without_the_rule_of_chance_the_distance_decides() -> None:
-    few = replace(CLEAR, texts=APART[:4])
-    assert status_of(few, TWO, None, Rules(max_chance=1.0))[0] is Status.QUARANTINED
-    assert status_of(few, TWO, None, Rules(max_chance=0.2))[0] is Status.QUARANTINED
-    assert "chance" not in status_of(replace(few, gap=0.5), TWO, None, RULES)[1]
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.integers(2, 12), st.integers(0, 99))

@@ -91,11 +91,9 @@ class TestGolden:
         verdict = judge(perfect(truth))
         assert verdict.kept_ranks == tuple(np.flatnonzero(truth) + 1)
 
-    def test_g_a10_an_adverse_majority_wins(self):
+    def test_g_a10_adverse_majorities_and_equal_halves(self):
         verdict = judge(perfect(np.array([True] * 4 + [False] * 6)))
         assert verdict.kept_ranks == (5, 6, 7, 8, 9, 10)
-
-    def test_g_a10_between_equal_halves_the_better_ranks_win(self):
         verdict = judge(perfect(np.array([True] * 5 + [False] * 5)))
         assert verdict.kept_ranks == (1, 2, 3, 4, 5)
         assert verdict.energy == pytest.approx(5.047, abs=5e-4)
@@ -219,14 +217,12 @@ class TestDegenerate:
         assert [d.reason for d in verdict.documents] == [Reason.UNINFORMATIVE] * 2
         assert (verdict.kept_ranks, verdict.energy, state, script.requests) == ((), None, None, [])
 
-    def test_one_informative_document_is_kept(self):
+    def test_one_informative_document_is_kept_and_copies_outvote_the_truth(self):
         verdict = judge(claims_evidence([None, "A", None]))
         document = verdict.documents[1]
         assert (document.kept, document.reason) == (True, Reason.SUPPORTED)
         assert document.keep_evidence == pytest.approx(math.exp(-2 / 3))
         assert document.reject_evidence == 0.0
-
-    def test_weakness_copies_of_a_lie_outvote_the_truth(self):
         assert judge(claims_evidence(["truth", "lie", "lie", "lie"])).kept_ranks == (2, 3, 4)
 
 
@@ -241,12 +237,10 @@ class TestEmptyCut:
         assert np.argmax(differences) == 1
         assert verdict.kept_ranks == (29,)
 
-    def test_all_informative(self):
+    def test_other_ways_with_an_empty_cut(self):
         verdict = judge(self.evidence, Radar(on_empty="all_informative"))
         assert verdict.kept_ranks == (1, 2, 3)
         assert {d.reason for d in verdict.documents} == {Reason.BEST_OF_NONE}
-
-    def test_abstain_asks_no_model_for_an_answer(self):
         script = Script()
         verdict, state = run(Radar(on_empty="abstain").defend(self.evidence, None), script)
         assert verdict.abstention is Abstention.NO_CONSENSUS
@@ -281,14 +275,10 @@ class TestPartialAnswers:
         assert keep_values(verdict)[6:] == pytest.approx([0.0] * 3, abs=1e-6)
         assert verdict.energy == pytest.approx(0.96, abs=1e-6)
         assert verdict.kept_ranks == (1, 2, 3, 4, 5, 6)
-
-    def test_one_way_entailment_keeps_both_and_leaves_it_to_the_generator(self):
         verdict = self.verdict(0.308221, 0.077460)
         assert verdict.energy == pytest.approx(0.292379, abs=2e-6)
         assert len(verdict.kept_ranks) == 9
-
-    def test_an_exact_tie_goes_to_the_sink(self):
-        """18 * 0.05 + 0.06 and 0.06 + 0.9 are equal in decimals."""
+        # 18 * 0.05 + 0.06 and 0.06 + 0.9 are equal in decimals.
         verdict = self.verdict(0.05, 0.3)
         assert verdict.energy == pytest.approx(0.96, abs=1e-6)
         assert verdict.kept_ranks == (1, 2, 3, 4, 5, 6)

@@ -202,7 +202,7 @@ def agreeing_memory(script: Script) -> Script:
 
 
 class TestState:
-    def test_the_prior_is_the_new_answers_mean_over_all_informative_documents(self):
+    def test_the_prior_and_not_the_posterior_is_carried_forward(self):
         """Cut documents count: the prior says how disputed the answer was."""
         evidence = claims_evidence(["A", "A", "B", None])
         verdict, belief = run(Radar().defend(evidence, None), Script(answer=saying("A")))
@@ -210,8 +210,6 @@ class TestState:
         assert belief == Belief(
             "A", pytest.approx((2 * 0.95 + 0.02) / 3), pytest.approx((2 * 0.01 + 0.95) / 3)
         )
-
-    def test_the_posterior_is_not_carried_forward(self):
         evidence = claims_evidence(["A", "A"])
         script = Script(answer=saying("A"))
         _, confident = run(Radar().defend(evidence, Belief("A", 0.99, 0.01)), script)
@@ -256,22 +254,18 @@ class TestOverTime:
             given.append(verdict.answer)
         return given
 
-    def test_a_changed_truth_is_adopted_and_kept(self):
+    def test_a_changed_truth_is_adopted_and_gaps_are_bridged(self):
         history = [["old"] * 5, ["old"] * 3 + ["new"] * 2, ["new"] * 5, ["new"] * 5]
         assert self.answers(history, "old") == ["old", "old", "new", "new"]
-
-    def test_memory_bridges_a_snapshot_without_information(self):
         history = [["old"] * 5, [None] * 5, ["old"] * 5]
         assert self.answers(history, "old") == ["old", "old", "old"]
 
-    def test_memory_settles_a_dispute_that_rank_would_lose(self):
+    def test_memory_settles_a_dispute_for_whoever_it_believed(self):
         """One lie above one truth: alone the lie's rank wins, with memory the truth does."""
         disputed = ["lie", "truth"]
         verdict, _ = run(Radar().defend(claims_evidence(disputed), None), Script())
         assert verdict.kept_ranks == (1,)
         assert self.answers([["truth"] * 5, disputed], "truth") == ["truth", "truth"]
-
-    def test_weakness_a_lie_once_believed_defends_itself(self):
         disputed = ["truth", "lie"]
         verdict, _ = run(Radar().defend(claims_evidence(disputed), None), Script())
         assert verdict.kept_ranks == (1,)

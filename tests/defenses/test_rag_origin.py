@@ -102,13 +102,11 @@ def test_all_texts_poisoned_splits_them_all_the_same() -> None:
 
 
 class TestNothingFlagged:
-    def test_one_text(self) -> None:
+    def test_one_text_and_equal_texts(self) -> None:
         found = attribute((0.9,), (-1.0,), (-0.1,))
         assert found.finding is Finding.NO_SEPARATION
         assert (found.flagged, found.gap, found.generation_gap) == ((), None, None)
         assert (found.texts[0].score, found.texts[0].generation) == (0.0, pytest.approx(-0.1))
-
-    def test_equal_texts(self) -> None:
         found = attribute((0.5,) * 4, (-1.0,) * 4, (-2.0,) * 4)
         assert (found.finding, found.flagged) == (Finding.NO_SEPARATION, ())
         assert [text.score for text in found.texts] == [0.0] * 4

@@ -50,8 +50,6 @@ class TestRequests:
         judge(numbered(3), script, rounds=50)
         shown = [ranks_shown(r) for r in script.requests[0].requests]
         assert shown == [(1,), (2, 1), (3, 1), (2,), (3, 2), (3,)]
-
-    def test_without_replacement_every_round_is_full(self):
         script = Script()
         judge(numbered(3), script, rounds=50, replacement=False)
         assert [ranks_shown(r) for r in script.requests[0].requests] == [(2, 1), (3, 1), (3, 2)]

@@ -126,19 +126,13 @@ class TestNearDuplicates:
         assert reasons(verdict) == [Reason.NOT_JUDGED] * 5
         assert script.asked(Embed) == []
 
-    def test_one_pair_opens_the_gate(self):
+    def test_near_duplicates(self):
         texts = ("a b c d", "a b c e", *UNLIKE[2:5])
         assert judge(GOLDEN, texts, overlap_gate=True).kept_ranks == (4, 5)
-
-    def test_the_best_ranked_of_a_group_stays(self):
         verdict = judge(at(0, 50, 60, 190, 250), self.TEXTS)
         assert reasons(verdict) == [SUPPORTED, DUPLICATE, SUPPORTED, DUPLICATE, SUPPORTED]
-
-    def test_a_duplicate_of_a_dropped_cluster_stays(self):
         texts = ("a b c d", *UNLIKE[1:3], "a b c e", UNLIKE[4])
         assert judge(GOLDEN, texts).kept_ranks == (4, 5)
-
-    def test_the_threshold_itself_is_no_duplicate(self):
         vectors = at(0, 50, 180, 230)
         texts = ("a b", "b a", *UNLIKE[2:4])  # ROUGE-L .5
         assert judge(vectors, texts, overlap_threshold=0.5).kept_ranks == (1, 2, 3, 4)
@@ -150,14 +144,10 @@ class TestNearDuplicates:
         # 1 lies at the rim of its cluster, 3 in the middle.
         assert judge(at(0, 30, 25, 180, 190), texts, **options).kept_ranks == (2, 3, 4, 5)
         assert judge(at(25, 30, 0, 180, 190), texts, **options).kept_ranks == (1, 2, 4, 5)
-
-    def test_the_printed_algorithm_measures_coherence_among_the_kept(self):
-        """Documents 4 and 5 are dropped and draw nobody towards them."""
+        # Documents 4 and 5 are dropped and draw nobody towards them.
         texts = ("a b c d", UNLIKE[1], "a b c e", *UNLIKE[3:5])
         vectors = at(0, 1, 20, 100, 150)
         assert judge(vectors, texts, mode="ado_alg1").kept_ranks == (1, 2)
-
-    def test_of_equally_coherent_ones_the_better_ranked_stays(self):
         texts = ("a b c d", "a b c e", *UNLIKE[2:5])
         vectors = [(1.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0)]
         verdict = judge(vectors, texts, mode="ado_alg1")

@@ -43,10 +43,7 @@ def test_agrees_with_the_formula(queries: list[list[str]], documents: list[list[
         assert found == pytest.approx(np.array(expected).reshape(found.shape))
 
 
-def test_nothing_to_read_scores_nothing():
+def test_texts_without_words_and_very_long_ones():
     assert bm25([["a"], []], [[], []]).tolist() == [[0.0, 0.0]] * 2
     assert bm25([["a"]], []).shape == (1, 0)
-
-
-def test_the_end_of_a_very_long_text_is_not_read():
     assert bm25([["end"]], [["word"] * MOST_WORDS + ["end"]]).tolist() == [[0.0]]

@@ -41,14 +41,11 @@ def test_grams_of_short_texts(part: str):
     assert contained_share("abcdef", part) == 0.0
 
 
-def test_golden_share():
+def test_shares_of_grams():
     """abcd, bcde, cdef and defg, of which "abcdex" has the first two."""
     assert contained_share("abcdefg", "abcdex") == 0.5
     assert contained_share("abcdefg", "xxabcdefgxx") == 1.0
-
-
-def test_grams_must_be_near_each_other():
-    """The grams of a text scattered over a long one do not make it a copy."""
+    # The grams of a text scattered over a long one do not make it a copy.
     part, filler = "abcdefghijklmnop", "-" * 100
     whole = filler.join(part[i : i + 4] for i in range(len(part) - 3))
     assert contained_share(part, whole) < 0.2

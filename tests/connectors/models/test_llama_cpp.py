@@ -1,9 +1,8 @@
-"""How llama.cpp's replies become completions, without its weights."""
+"""What prompts share is computed once, and threads sleep while they wait."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,81 +11,11 @@ import pytest
 from radarstream.connectors.models import llama_cpp
 from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.errors import ModelError
-from radarstream.schemas.prompt import Completion, Prompt, Task
-
-Usage = dict[str, Any] | None
-COUNTED: Usage = {"prompt_tokens": 259, "completion_tokens": 4, "total_tokens": 263}
-
-
-class FakeServer:
-    """Says " Ann" to every prompt; one that contains "too long" stops its batch."""
-
-    def __init__(self, usage: Usage) -> None:
-        self.usage = usage
-        self.slots: list[int | None] = []
-
-    def handle_completions(
-        self, request: dict[str, Any], receive: Callable[[Any], bool] | None = None
-    ) -> Any:
-        self.slots.append(request.get("id_slot"))
-        if receive is None:
-            return self.reply(request["prompt"])
-        if any("too long" in text for text in request["prompt"]):
-            receive({"error": {"type": "exceed_context_size_error"}})
-            return None
-        for index in reversed(range(len(request["prompt"]))):
-            receive(self.chunk(index, " A", None))
-            receive(self.chunk(index, "nn", None))
-            receive(self.chunk(index, "", "stop"))
-        return receive(None)
-
-    def reply(self, text: str) -> dict[str, Any]:
-        if "too long" in text:
-            return {"error": {"type": "exceed_context_size_error"}}
-        return {"choices": [{"text": " Ann", "index": 0, "finish_reason": "stop"}]} | self.counts()
-
-    def chunk(self, index: int, text: str, reason: str | None) -> dict[str, Any]:
-        choice = {"index": index, "text": text, "finish_reason": reason}
-        return {"choices": [choice]} | (self.counts() if reason else {})
-
-    def counts(self) -> dict[str, Any]:
-        return {} if self.usage is None else {"usage": self.usage}
-
-
-@pytest.fixture
-def model(request: pytest.FixtureRequest) -> Iterator[LlamaCpp]:
-    settings = LlamaCpp(Path("/nowhere.gguf"), slots=3, chat=False)
-    llama_cpp._SERVERS[settings] = FakeServer(getattr(request, "param", COUNTED))
-    yield settings
-    del llama_cpp._SERVERS[settings]
+from radarstream.schemas.prompt import Prompt, Task
 
 
 def asking(*passages: str) -> list[Prompt]:
     return [build_prompt(Task.ATOMIC_ANSWER, "Who?", [passage]) for passage in passages]
-
-
-def test_tokens_are_counted_reply_by_reply(model: LlamaCpp) -> None:
-    """Also where a prompt is asked again alone, with half of its passage, until it fits."""
-    for passages in (("a", "b"), ("a", "x" * 50 + " too long")):
-        assert model.complete(asking(*passages)) == [Completion(" Ann", 259, 4)] * 2
-    with pytest.raises(ModelError, match="does not fit"):
-        model.complete(asking("too long"))
-
-
-@pytest.mark.parametrize(
-    "model",
-    [None, {}, {"prompt_tokens": None, "completion_tokens": 4}, {"prompt_tokens": 3}],
-    indirect=True,
-)
-def test_what_is_not_counted_is_zero(model: LlamaCpp) -> None:
-    assert model.complete(asking("a")) == [Completion(" Ann", 0, 0)]
-
-
-@pytest.mark.parametrize(("prompts", "slot"), [(1, None), (2, 0), (3, 0), (4, None)])
-def test_a_few_prompts_compute_what_they_share_once(model, prompts, slot):
-    model.complete(asking(*map(str, range(prompts))))
-    assert llama_cpp._SERVERS[model].slots == [slot]
 
 
 def test_two_kinds_of_prompts_that_take_turns_keep_what_they_share(tmp_path: Path) -> None:

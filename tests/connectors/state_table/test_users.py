@@ -163,7 +163,7 @@ THREADS = 8
 ResultT = TypeVar("ResultT")
 
 
-def test_the_path_of_trust_in_the_paper() -> None:
+def test_trust_moves_along_the_path_of_the_paper_and_never_by_clocks() -> None:
     """.5 -(+.1, +.1)-> .7 -(-.1, -.1)-> .5 -(-.1, +.05)-> .45, where no cap holds."""
     trust, path = UserTrust(), []
     for deltas in ((0.1, 0.1), (-0.1, -0.1), (-0.1, 0.05)):
@@ -171,6 +171,12 @@ def test_the_path_of_trust_in_the_paper() -> None:
             trust = trust.moved(delta, 0, 1.0)
         path.append(trust.value)
     assert path == pytest.approx([0.7, 0.5, 0.45])
+    with pytest.raises(ValueError, match="nan"):
+        UserTrust().moved(float("nan"), 0, 0.1)
+    trust = UserTrust().moved(0.2, 10 * HOUR_MS, 0.1)
+    for hours in (7, 10):
+        trust = trust.moved(0.2, hours * HOUR_MS, 0.1)
+    assert trust.value == pytest.approx(0.6)
 
 
 @given(
@@ -194,11 +200,6 @@ def test_no_hour_allows_more_than_the_cap(moves: list[tuple[int, float]], cap: f
     assert len(trust.gains) <= 61
     later = trust.moved(-0.3, at_ms, cap).moved(0.05, at_ms + HOUR_MS + 60_000, 0.05)
     assert later.value == pytest.approx(max(0.0, trust.value - 0.3) + 0.05)
-
-
-def test_trust_moves_by_numbers_alone() -> None:
-    with pytest.raises(ValueError, match="nan"):
-        UserTrust().moved(float("nan"), 0, 0.1)
 
 
 def test_a_new_account_and_one_with_questions(engine: Engine) -> None:
@@ -274,10 +275,3 @@ def test_a_clock_that_was_ahead_hides_no_question(engine: Engine) -> None:
         accounts.note_question("ada", f"now {number}", AT)
     asked = [question for _, question in accounts.account("ada").recent]
     assert asked == ["ahead 2", "ahead 3", "ahead 4", "now 0", "now 1"]
-
-
-def test_a_clock_that_goes_back_allows_nothing_more() -> None:
-    trust = UserTrust().moved(0.2, 10 * HOUR_MS, 0.1)
-    for hours in (7, 10):
-        trust = trust.moved(0.2, hours * HOUR_MS, 0.1)
-    assert trust.value == pytest.approx(0.6)

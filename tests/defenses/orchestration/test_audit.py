@@ -99,14 +99,12 @@ class TestVerbatim:
     def test_short_answers_may_copy(self, answer: str):
         assert audited(answer) == Audited("pass", answer)
 
-    def test_what_the_user_wrote_is_no_leak(self):
+    def test_what_the_user_wrote_is_no_leak_but_its_continuation_is(self):
         """Else a mask would tell whether the text is in the corpus."""
         question = f"Is this right: {COPIED}?"
         answer = f"Yes, {COPIED}."
         assert audited(answer, question) == Audited("pass", answer)
         assert audited(answer).action == "mask"
-
-    def test_a_continuation_of_what_the_user_wrote_is_a_leak(self):
         words = (DOCUMENT + " " + DOCUMENT.replace("Oslo", "Bergen")).split()
         document = " ".join(words)
         start, whole = " ".join(words[:13]), " ".join(words[:30])
@@ -142,6 +140,7 @@ class TestGrounding:
         assert (found.action, found.text, kinds(found)) == ("pass", answer, ["ungrounded"])
         assert (found.findings[0].start, found.findings[0].end) == (0, len(answer))
         assert kinds(OutputAudit().audit("Rome", [])) == ["ungrounded"]
+        assert kinds(audited("I don't know", abstained=True)) == []
 
     def test_an_answer_without_content_words_needs_no_grounds(self):
         for answer, noted in [
@@ -151,12 +150,9 @@ class TestGrounding:
         ]:
             assert (kinds(audited(answer)) == ["ungrounded"]) is noted
 
-    def test_an_abstention_needs_none(self):
-        assert kinds(audited("I don't know", abstained=True)) == []
-
 
 class TestPersonalData:
-    def test_it_is_masked(self):
+    def test_personal_data_is_masked_unless_the_user_wrote_it(self):
         found = audited("In Oslo, ask Ada North, ada@example.org, 202-456-1111")
         assert found.action == "mask"
         assert found.text == (
@@ -165,12 +161,8 @@ class TestPersonalData:
         assert [f.detail for f in found.findings] == ["email", "phone"]
         alone = audited("ada@example.org")
         assert (alone.action, alone.text) == ("refuse", REFUSAL)
-
-    def test_what_the_user_wrote_stays(self):
         answer = "Oslo can be reached at (202) 456-1111"
         assert audited(answer, "Whose number is 202-456-1111?") == Audited("pass", answer)
-
-    def test_overlapping_findings_share_a_mask(self):
         document = f"{COPIED} as ada@example.org wrote on the very same day to everybody in town"
         found = OutputAudit().audit(f"Look: {document}!", [document])
         assert found.text == "Look: [quotation removed]!"
@@ -178,14 +170,12 @@ class TestPersonalData:
 
 
 class TestClosed:
-    def test_an_error_refuses(self, monkeypatch: pytest.MonkeyPatch):
+    def test_an_error_and_an_answer_too_long_to_read_refuse(self, monkeypatch: pytest.MonkeyPatch):
         def broken(*_: object) -> None:
             raise RuntimeError("disk")
 
         monkeypatch.setattr(module, "copied_runs", broken)
         assert audited("Oslo") == Audited("refuse", REFUSAL, error="RuntimeError")
-
-    def test_an_answer_too_long_to_read_is_refused(self):
         assert audited("a" * (MOST_CHARACTERS + 1)).action == "refuse"
 
     @pytest.mark.parametrize(

@@ -36,18 +36,12 @@ def test_lexical_overlap_is_the_largest_jaccard_similarity_of_the_last_five() ->
     assert lexical_overlap(asked, ["?!"]) == 0.0
 
 
-def test_words_of_languages_without_spaces_are_characters() -> None:
+def test_words_complexity_and_velocity() -> None:
     assert words("它的作者是谁?") == frozenset("它的作者是谁")
     assert words("What's that? O’Neill_2") == {"what's", "that", "o’neill", "2"}
-
-
-def test_complexity_counts_what_is_neither_letter_nor_digit_nor_space() -> None:
     assert complexity("What's 2+2?") == pytest.approx(3 / 11)
     assert complexity("") == 0.0
     assert complexity("{}<>") == 1.0
-
-
-def test_velocity_is_the_inverse_of_the_interval() -> None:
     assert velocity(4.0) == 0.25
     assert velocity(0.0) == velocity(-3.0) == 1_000.0
     recent = [(NOW - timedelta(seconds=60), "a"), (NOW - timedelta(seconds=0.2), "b")]
@@ -81,16 +75,20 @@ def test_unusual_spread_is_told_on_both_sides() -> None:
     assert tight.dispersion_z == pytest.approx(-3.0)
     assert loose.dispersion_z == pytest.approx(7.0)
     assert np.isfinite(robust_z(0.5, 0.3, 0.0))
+    apart = np.eye(3)
+    for thresholds, z in (("corrected", 0.0), ("paper", 5.73325)):
+        found = retrieval_signals(apart, [0.3, 0.2, 0.1], ["a", "b", "c"], Usual.of(thresholds))
+        assert found.dispersion == 1.0
+        assert found.dispersion_z == pytest.approx(z)
+    alike = retrieval_signals(np.ones((3, 1)), [0.3, 0.2, 0.1], ["a", "b", "c"])
+    assert alike.dispersion_z == pytest.approx(-2.698)
 
 
-def test_near_duplicates_are_found_by_their_words() -> None:
+def test_near_duplicates_and_single_documents() -> None:
     one = "the capital of Lakonia is the old town of Sparta, as all say"
     texts = (one, one.replace("old", "small"), "Oslo")
     assert retrieval_signals(np.eye(3), (0.9, 0.8, 0.7), texts).near_duplicates
     assert not retrieval_signals(np.eye(3)[:2], (0.9, 0.8), texts[1:]).near_duplicates
-
-
-def test_nothing_found_and_one_document_are_no_sign() -> None:
     assert retrieval_signals(np.zeros((0, 3)), (), ()) == RetrievalSignals()
     assert retrieval_signals(np.ones((1, 3)), (0.4,), ("a",)) == RetrievalSignals()
     found = retrieval_signals(np.eye(2), (0.9, 0.8), ("one", "two"), None)  # nothing is usual
@@ -175,13 +173,3 @@ def test_the_same_question_again_is_no_probe() -> None:
     assert question_signals(asked, recent[1:], NOW).lexical_overlap == 0.0
     assert question_signals(asked, recent, NOW).lexical_overlap == pytest.approx(3 / 4)
     assert question_signals("France leads who?", recent[1:], NOW).lexical_overlap == 1.0
-
-
-def test_what_is_less_alike_than_usual_is_unusual_for_the_paper_alone() -> None:
-    apart = np.eye(3)
-    for thresholds, z in (("corrected", 0.0), ("paper", 5.73325)):
-        found = retrieval_signals(apart, [0.3, 0.2, 0.1], ["a", "b", "c"], Usual.of(thresholds))
-        assert found.dispersion == 1.0
-        assert found.dispersion_z == pytest.approx(z)
-    alike = retrieval_signals(np.ones((3, 1)), [0.3, 0.2, 0.1], ["a", "b", "c"])
-    assert alike.dispersion_z == pytest.approx(-2.698)
