@@ -88,9 +88,8 @@ class Study:
         self.report: Path | None = None
 
     def run(self, *, resume: bool = True) -> "pl.DataFrame":
-        """Do what is not yet done, write the report, and return the table of answers.
-
-        Raises ConfigurationError where the directory holds another study.
+        """Do what is not yet done, write the report, and return the table of answers. Raises
+        ConfigurationError where the directory holds another study.
         """
         with opened(self.options.kind(self.request), self.out, resume=resume) as study:
             study.run()
@@ -141,7 +140,6 @@ class Replay:
 
     def run(self, *, resume: bool = False) -> Scored:
         """Replay and write the report; `frame` of the results is the table of answers (polars).
-
         `resume` goes on where an interrupted run of the same replay ended. Raises
         ConfigurationError, ModelError; KeyboardInterrupt when it is interrupted.
         """

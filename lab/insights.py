@@ -55,9 +55,8 @@ class ProbeQuery:
 
 @dataclass(frozen=True, slots=True)
 class SalienceQuery:
-    """Which tokens of a passage decide its similarity to a question?
-
-    The answer is one `TokenSalience` per token that the encoder reads, special ones left out.
+    """Which tokens of a passage decide its similarity to a question? The answer is one
+    `TokenSalience` per token that the encoder reads, special ones left out.
     """
 
     question: str
@@ -193,9 +192,8 @@ class Attention(PluginRequest[FloatArray]):
 
 
 def gram_matrices(response: Any, count: int) -> FloatArray:
-    """(count, r, r) inner products, r >= 2; a matrix with a NaN is NaN throughout.
-
-    Here and below: ValueError for anything else.
+    """(count, r, r) inner products, r >= 2; a matrix with a NaN is NaN throughout. Here and below:
+    ValueError for anything else.
     """
     grams = numbers("gradients", response)
     if grams.ndim != 3 or len(grams) != count or grams.shape[1] != grams.shape[2]:

@@ -76,9 +76,8 @@ class Scored(Results):
 
 
 def contenders_of(baselines: str, settings: Settings, note: Note) -> list[Spec]:
-    """The baselines of a list that the models can serve; `note` is told of those left out.
-
-    Raises ConfigurationError for those named by themselves that cannot be served.
+    """The baselines of a list that the models can serve; `note` is told of those left out. Raises
+    ConfigurationError for those named by themselves that cannot be served.
     """
     wanted = parse_contenders(baselines, settings.defense)
     if not wanted:
@@ -158,9 +157,8 @@ def write_report(directory: Path, results: Scored) -> Path:
 
 
 def read_again(results: Results) -> dict[str, SearchSnapshot]:
-    """The answered snapshots as the models of a run read them, by id.
-
-    What is read follows from the snapshot and the settings.
+    """The answered snapshots as the models of a run read them, by id. What is read follows from the
+    snapshot and the settings.
     """
     reading = ReadingSettings.model_validate(results.run.settings["reading"])
     seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}

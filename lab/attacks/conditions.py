@@ -14,8 +14,8 @@ a replay.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from radarstream.lab.attacks.corpus import Corpus, RememberingEmbedder, corpus_of, inject, searched
@@ -123,7 +123,6 @@ def product(
 
 def one_surface(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     """The conditions of one run. With attacks on a corpus, the clean condition searches it, too.
-
     Raises ConfigurationError when attacks on a list and on a corpus would share a table.
     """
     given = tuple(conditions)
@@ -138,19 +137,13 @@ def one_surface(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """A question that a condition leaves out, because one of its steps cannot be attacked."""
-
-    query_id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Attacked:
-    """Histories under one condition, in the order given, without the questions in `skipped`."""
+    """Histories under one condition, in the order given, without the questions in `skipped`, of
+    which a step cannot be attacked: by their ids, why.
+    """
 
     histories: tuple[tuple[SearchSnapshot, ...], ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 def attacked(
@@ -182,21 +175,19 @@ def attacked(
             embedder = RememberingEmbedder(embedder)
         plant = partial(_on_corpus, condition, k, embedder, _corpora(histories))
     done: list[tuple[SearchSnapshot, ...]] = []
-    skipped: list[Skipped] = []
+    skipped: dict[str, str] = {}
     for number, history in enumerate(histories):
         elsewhere = histories[(number + 1) % len(histories)] if len(histories) > 1 else ()
         try:
             steps = _steps(condition, history, elsewhere, number)
             done.append(tuple(map(plant, steps)))
         except UnattackableError as error:
-            skipped.append(Skipped(history[0].query.id, str(error)))
-    return Attacked(tuple(done), tuple(skipped))
+            skipped[history[0].query.id] = str(error)
+    return Attacked(tuple(done), skipped)
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """One snapshot, and how many texts are planted there."""
-
+class _Step:  # one snapshot, and how many texts are planted there
     snapshot: SearchSnapshot
     moment: Moment
     count: int
@@ -303,10 +294,9 @@ class Escalation:
 
 
 def escalations(conditions: Iterable[Condition]) -> list[Escalation]:
-    """The conditions that belong together, in groups of at least two.
-
-    One page on a site of its own is also one on one site. Conditions on a corpus, at other ranks
-    than the first and with a number of texts that changes over time belong to none.
+    """The conditions that belong together, in groups of at least two. One page on a site of its own
+    is also one on one site. Conditions on a corpus, at other ranks than the first and with a number
+    of texts that changes over time belong to none.
     """
     groups: dict[tuple[str, str, str, bool], dict[int, Condition]] = {}
     for condition in conditions:

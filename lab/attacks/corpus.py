@@ -63,10 +63,9 @@ def inject(
     aim: Aim | None = None,
     one_site: bool = False,
 ) -> Corpus:
-    """A copy of the corpus attacked on one question: `count` texts more, and some deleted.
-
-    Raises UnattackableError like `Attack.poison`, ConfigurationError when the question was
-    attacked before with the same attack.
+    """A copy of the corpus attacked on one question: `count` texts more, and some deleted. Raises
+    UnattackableError like `Attack.poison`, ConfigurationError when the question was attacked before
+    with the same attack.
     """
     labels, aim = attack.prepared(snapshot, aim)
     query = snapshot.query.id
@@ -98,7 +97,6 @@ def inject(
 
 def ranked(corpus: Corpus, question: str, k: int, embedder: Embedder) -> tuple[RankedText, ...]:
     """The k texts nearest to the question by cosine, best first; ties keep the corpus's order.
-
     Raises ModelError when the embedder fails.
     """
     if not corpus.entries:
@@ -116,10 +114,9 @@ def ranked(corpus: Corpus, question: str, k: int, embedder: Embedder) -> tuple[R
 def searched(
     snapshot: SearchSnapshot, corpus: Corpus, k: int, embedder: Embedder
 ) -> SearchSnapshot:
-    """The snapshot with the corpus's k best texts in place of its documents.
-
-    Where the corpus was attacked on this question, the labels name the last such attack, its
-    target and the ranks at which texts planted for this question were retrieved.
+    """The snapshot with the corpus's k best texts in place of its documents. Where the corpus was
+    attacked on this question, the labels name the last such attack, its target and the ranks at
+    which texts planted for this question were retrieved.
     """
     found = ranked(corpus, snapshot.query.text, k, embedder)
     labels = snapshot.labels

@@ -26,9 +26,8 @@ NO_CORPUS: Final = (
 
 
 class CorpusKind(Kind):
-    """A kind of study over the documents of all questions, `questions.corpus`.
-
-    `asking` are the models that answer, with an embedder that reads every text once.
+    """A kind of study over the documents of all questions, `questions.corpus`. `asking` are the
+    models that answer, with an embedder that reads every text once.
     """
 
     asking: Models

@@ -11,9 +11,8 @@ from radarstream.schemas.snapshot import SearchSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """A data set's questions as they were last observed, and the corpus of their documents.
-
-    `asked` are those that events are made of, `everybody` those that attacks borrow from.
+    """A data set's questions as they were last observed, and the corpus of their documents. `asked`
+    are those that events are made of, `everybody` those that attacks borrow from.
     """
 
     asked: tuple[SearchSnapshot, ...]
@@ -24,10 +23,9 @@ class Questions:
     def of(
         dataset: Dataset, limit: int | None = None, half: Half = Half.ALL, split: Split = Split.ALL
     ) -> "Questions":
-        """Questions that ask for a long answer are left out, and their documents stay.
-
-        A limit is for the corpus, too: it holds the documents of so many questions, those asked
-        first, and others' in the place of those that bring none.
+        """Questions that ask for a long answer are left out, and their documents stay. A limit is
+        for the corpus, too: it holds the documents of so many questions, those asked first, and
+        others' in the place of those that bring none.
         """
         last = tuple(history[-1] for history in dataset.histories)
         short = tuple(snapshot for snapshot in last if not snapshot.query.long_form)

@@ -22,14 +22,15 @@ def _attack(name: str, row: Mapping[str, Any]) -> Attack:
         return Attack(name, taking, on_corpus, several=several)
     if refusal := row.get("refusal"):
         orders = [f"{{question}} {wording}" for wording in texts.refusals(refusal)]
-        target = partial(texts.refusal_target, refusal)
-        return Attack(name, partial(texts.written, orders), on_corpus, target=target)
+        # The refusal is what the attacker wants, whatever target the data name.
+        return Attack(name, partial(texts.written, orders), on_corpus, target=lambda _: refusal)
     if turns := row.get("turns"):
         return Attack(name, partial(texts.written, turns), on_corpus, several=several)
     how = {option: row[option] for option in ("times", "joint") if option in row}
     attack = Attack(name, partial(texts.written, [row["text"]], **how))
     if "{stale}" in row["text"]:
-        return replace(attack, target=texts.stale_target, ready=texts.has_former_answer)
+        stale = texts.stale_target
+        return replace(attack, target=stale, ready=lambda aim: bool(stale(aim)))
     return attack
 
 
@@ -38,9 +39,8 @@ for _name, _row in texts.WORDINGS["attack"].items():
 
 
 def attack_named(name: str) -> Attack:
-    """The attack of that name, or a variation on one, such as `poisonedrag-benign`.
-
-    Raises ConfigurationError when there is none.
+    """The attack of that name, or a variation on one, such as `poisonedrag-benign`. Raises
+    ConfigurationError when there is none.
 
     >>> attack_named("poisonedrag-benign-removal").removes_answers
     True

@@ -51,26 +51,15 @@ def refusals(refusal: str) -> tuple[str, ...]:
     return tuple(f"{each} {refusing['order']}{refusal}." for each in refusing["dismissals"])
 
 
-def refusal_target(refusal: str, _: Aim) -> str:
-    """The refusal is what the attacker wants, whatever target the data name."""
-    return refusal
-
-
 FALSE_INFORMATION: Final[str] = WORDINGS["attack"]["jamming"]["refusal"]
 
 
 def stale_target(aim: Aim) -> str:
     """The newest former answer that shares no wording with a present one; else blank."""
-    return next((answer for answer in aim.former if not _overlaps(answer, aim.answers)), "")
-
-
-def _overlaps(answer: str, others: tuple[str, ...]) -> bool:
-    return any(contains(answer, other) or contains(other, answer) for other in others)
-
-
-def has_former_answer(aim: Aim) -> bool:
-    """Whether the right answer has changed by now."""
-    return bool(stale_target(aim))
+    for former in aim.former:
+        if not any(contains(former, now) or contains(now, former) for now in aim.answers):
+            return former
+    return ""
 
 
 def false_passage(aim: Aim, number: int = 0) -> str:

@@ -46,10 +46,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One step of one question, as a schedule sees it; `question` numbers them from 0.
-
-    `seen` are the right answers of earlier steps, newest first, `drifted` tells whether they
-    changed.
+    """One step of one question, as a schedule sees it; `question` numbers them from 0. `seen` are
+    the right answers of earlier steps, newest first, `drifted` tells whether they changed.
     """
 
     query_id: str
@@ -126,29 +124,6 @@ class Timing:
             )
         number = int(match["number"]) if match.re is _NUMBERED else 0
         return Timing(Kind(match["kind"]), number, int(match["peak"]) if match["peak"] else None)
-
-    @property
-    def in_words(self) -> str:
-        """Which steps are attacked.
-
-        >>> Timing.parse("late-1").in_words, Timing.parse("last-3-5").in_words
-        ('after the first step', 'at the last 3 steps')
-        """
-        steps = "step" if self.number == 1 else f"{self.number} steps"
-        match self.kind:
-            case Kind.YEARS:
-                return f"in {', '.join(map(str, sorted(self.years)))}"
-            case Kind.EVERY:
-                return f"at one step in {self.number}"
-            case Kind.LATE if self.number:
-                return f"after the first {steps}"
-            case Kind.EARLY:
-                return f"at the first {steps}"
-            case Kind.LAST:
-                return f"at the last {steps}"
-            case Kind.DRIFT:
-                return "from the first change of the right answer on"
-        return "at every step"
 
     def attacks(self, moment: Moment) -> bool:
         """Whether a step is attacked."""

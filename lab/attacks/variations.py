@@ -43,9 +43,8 @@ def with_other_poison(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
 
 
 def with_rival(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
-    """A second attacker on the same question with a target of its own plants every second text.
-
-    The labels name the first attacker's target; the rival's is that of another question.
+    """A second attacker on the same question with a target of its own plants every second text. The
+    labels name the first attacker's target; the rival's is that of another question.
     """
     target = _elsewhere(aim).target
     told = tuple(p.replace(aim.target, target) for p in aim.false_passages if aim.target in p)

@@ -48,9 +48,8 @@ _NOISES: tuple[Callable[[str], str], ...] = (
 
 
 def observe(items: Sequence[Staged], models: Models, *, k: int) -> list[EventRow]:
-    """One row per question, in order, in one model batch; a failed call is an outcome.
-
-    Raises ModelError when the embedder fails.
+    """One row per question, in order, in one model batch; a failed call is an outcome. Raises
+    ModelError when the embedder fails.
     """
     texts = [_nearest(item, models, k) for item in items]
     attacked = [tuple(text.document for text in near[:k]) for near in texts]
@@ -90,10 +89,9 @@ def won(
     answers: Sequence[AtomicAnswer | ModelError],
     models: Models,
 ) -> list[bool | ModelError]:
-    """Whether each answer to a question is the one that its labels' attacker wants.
-
-    It is when it names the target, when a judge finds that both mean the same, as RAGOrigin
-    counts, and when both are refusals. A ModelError where a model failed.
+    """Whether each answer to a question is the one that its labels' attacker wants. It is when it
+    names the target, when a judge finds that both mean the same, as RAGOrigin counts, and when both
+    are refusals. A ModelError where a model failed.
     """
     found: dict[int, bool | ModelError] = {}
     unclear: dict[int, Generator[Request, Any, bool | ModelError]] = {}
@@ -120,21 +118,14 @@ def matched(
 
 
 def quoted(scenario: Scenario, query_id: str, answer: str, target: str | None) -> str:
-    """The answer as a complaint quotes it: as it was given, in other words, or made up."""
+    """The answer as a complaint quotes it: as it was given, made up, or in other words with the
+    same meaning, by a rule that the question draws.
+    """
     if scenario.clean is Clean.INVENTED_REPORTS:
         return target or ""
     if scenario.circumstance is Circumstance.NOISY:
-        return noisy(answer, query_id)
+        return _NOISES[crc32(query_id.encode()) % len(_NOISES)](answer)
     return answer
-
-
-def noisy(answer: str, query_id: str) -> str:
-    """The answer in other words with the same meaning, by a rule that the question draws.
-
-    >>> noisy("Rome", "q-1")
-    'The answer that came up was Rome'
-    """
-    return _NOISES[crc32(query_id.encode()) % len(_NOISES)](answer)
 
 
 def _nearest(item: Staged, models: Models, k: int) -> tuple[EventText, ...]:
@@ -178,10 +169,8 @@ def _event_of(
 def outcome_of(
     item: Staged, row: EventRow, answer: AtomicAnswer, *, fooled: bool, before: bool
 ) -> CaseState:
-    """Whether the answer is one that the scenario complains about.
-
-    Under attack: one that the attacker wanted, given with a planted text in view, and not given
-    without the attack.
+    """Whether the answer is one that the scenario complains about. Under attack: one that the
+    attacker wanted, given with a planted text in view, and not given without the attack.
     """
     labels, clean = item.labels, item.scenario.clean
     if clean is not None:
@@ -210,9 +199,8 @@ def rag_origin_scope(case: Case) -> Scoping:
 
 
 def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
-    """The rows with a judge's word where the complaint does not quote the answer literally.
-
-    A judge that fails fails its row.
+    """The rows with a judge's word where the complaint does not quote the answer literally. A judge
+    that fails fails its row.
     """
     unclear = [row for row in rows if row.outcome is CaseState.EVENT and row.reproduced is None]
     asked = [
@@ -235,10 +223,9 @@ def findings(
     *,
     narrows: bool,
 ) -> list[AttributionRow]:
-    """One row per event and its scope, in one model batch; without what removal changes.
-
-    An attributor that `narrows` is given every text and judges those it chooses, the others are
-    given the scope.
+    """One row per event and its scope, in one model batch; without what removal changes. An
+    attributor that `narrows` is given every text and judges those it chooses, the others are given
+    the scope.
     """
     ledger = Ledger()
     tallies = [Spending(ledger) for _ in events]
@@ -268,10 +255,9 @@ def with_removal(
     k: int,
     reported: Mapping[str, str],
 ) -> list[AttributionRow]:
-    """The rows with what is answered from the corpus without the flagged texts.
-
-    `staged` are the questions by id, all of one scenario, `reported` the answers by question. An
-    answer that fails, or that nobody can judge, fails its row.
+    """The rows with what is answered from the corpus without the flagged texts. `staged` are the
+    questions by id, all of one scenario, `reported` the answers by question. An answer that fails,
+    or that nobody can judge, fails its row.
     """
     sound = [(row, staged[row.query_id]) for row in rows if row.error is None]
     items = [item for _, item in sound]
@@ -312,11 +298,9 @@ def _without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
 def attribute_all(
     attributor: Attributor, cases: Sequence[Case], models: Models, costs: Costs | None = None
 ) -> list[Attribution | ModelError]:
-    """Attribute every case in lockstep, order preserved.
-
-    One whose model calls fail is its ModelError; the others go on. `costs` hears what each one
-    asks. Raises ConfigurationError when `models` cannot answer what the attributor is going to
-    ask.
+    """Attribute every case in lockstep, order preserved. One whose model calls fail is its
+    ModelError; the others go on. `costs` hears what each one asks. Raises ConfigurationError when
+    `models` cannot answer what the attributor is going to ask.
     """
     check_needs(attributor, models)
     costs = costs or Costs()

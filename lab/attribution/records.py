@@ -8,6 +8,7 @@ and the answer once the texts it flags are gone. All results are computed from t
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 from radarstream.lab.study.rows import StudyRow
@@ -73,10 +74,7 @@ class EventRow:
     texts: tuple[EventText, ...] = ()
     detail: str = ""
 
-    @property
-    def key(self) -> EventKey:
-        """What tells an event from all others."""
-        return self.condition, self.query_id
+    key = property(attrgetter("condition", "query_id"))
 
     @property
     def error(self) -> str | None:
@@ -94,9 +92,8 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What is answered from the corpus without the flagged texts, retrieved anew.
-
-    `persists`: it is still the answer complained about, so that what was flagged did not teach it.
+    """What is answered from the corpus without the flagged texts, retrieved anew. `persists`: it is
+    still the answer complained about, so that what was flagged did not teach it.
     """
 
     answer: str

@@ -38,9 +38,8 @@ COLUMNS: Final = columns_of("attribution")
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Texts of one case by what they are and whether they were flagged.
-
-    `planted` is how many poisoned texts the corpus held, those out of scope included.
+    """Texts of one case by what they are and whether they were flagged. `planted` is how many
+    poisoned texts the corpus held, those out of scope included.
     """
 
     tp: int
@@ -94,10 +93,9 @@ def line_of(event: EventRow, row: AttributionRow) -> Values:
 
 
 def acted(event: EventRow, row: AttributionRow) -> bool:
-    """Whether complaints of trusted senders would put the flagged texts into quarantine.
-
-    They do where the pipeline gives the answer complained about, gives another one without the
-    flagged texts, and these pass `defenses.attribution.protection`.
+    """Whether complaints of trusted senders would put the flagged texts into quarantine. They do
+    where the pipeline gives the answer complained about, gives another one without the flagged
+    texts, and these pass `defenses.attribution.protection`.
     """
     found, after = row.attribution, row.after
     if found is None or after is None or not found.flagged:
@@ -170,9 +168,8 @@ class AttributionResults(Results):
 
 
 def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> AttributionResults:
-    """Score everything; what has no case is left out. The reference comes first.
-
-    Clean scenarios ask different things, so that their family has no cells.
+    """Score everything; what has no case is left out. The reference comes first. Clean scenarios
+    ask different things, so that their family has no cells.
     """
     families: dict[str, list[str]] = {f"all {f}": [] for f in Family if f is not Family.CLEAN}
     for scenario in record.conditions:

@@ -52,9 +52,8 @@ def attributor_of(spec: Spec) -> Attributor:
 
 
 def parse_attributors(text: str) -> tuple[Spec, ...]:
-    """Read a list such as `norm,rag_origin:block=2`; `all` stands for every method.
-
-    Raises ConfigurationError for what cannot be read and for options that a method refuses.
+    """Read a list such as `norm,rag_origin:block=2`; `all` stands for every method. Raises
+    ConfigurationError for what cannot be read and for options that a method refuses.
     """
     return parse_specs(text, attributor_of, {ALL: ATTRIBUTORS})
 
@@ -163,7 +162,6 @@ class Attributions(CorpusKind):
 
     def ready(self, method: Spec) -> None:
         """Make the attributor, with a threshold from benign texts if it takes one and has none.
-
         Raises ModelError when the texts cannot be measured.
         """
         self.attributor = made = attributor_of(method)

@@ -37,7 +37,6 @@ def print_answers(
     baselines: Sequence[str],
 ) -> None:
     """Print a line for each answer: its truth, outcome and status, and what became of the memory.
-
     Columns that would be empty are left out, and baselines where the terminal is narrow.
     """
     texts = ("truth", UNDEFENDED, *(baselines if stdout.width >= WIDE else ()), DEFENDED)

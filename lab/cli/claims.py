@@ -15,12 +15,12 @@ from radarstream.lab.cli.kinds import words
 from radarstream.lab.defences.label_reader import LabelReader
 from radarstream.lab.study.datasets import History, load_dataset
 from radarstream.lab.study.halves import Half, in_half
+from radarstream.lab.study.kind import batched
 from radarstream.pipelines.build import build_defense_pipeline, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions, RuleOptions
 from radarstream.pipelines.cli.terminal import print_json, print_table
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.claims import check_claims, read_claims
-from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.claims import CheckedClaim, Claim, ClaimVerdict
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.events import AnswerEvent
@@ -87,7 +87,8 @@ def evaluate_claims(
         if by_labels is not None:
             for claim in claims:
                 by_labels.learn_claim(claim.text, claim.history[0], claim.answer)
-        table += rows_of(condition, claims, verdicts(pipeline, claims, k))
+        found = [v for part in batched(claims, AT_ONCE) for v in verdicts(pipeline, part, k)]
+        table += rows_of(condition, claims, found)
     if as_json:
         print_json(table)
     else:
@@ -123,30 +124,19 @@ def claim_of(question: str, answer: str) -> str:
 
 def verdicts(
     pipeline: DefensePipeline[object], claims: Sequence[Made], k: int
-) -> list[ClaimVerdict | None]:
-    """What becomes of each claim; None of one that is not read."""
-    found: list[ClaimVerdict | None] = []
-    for begin in range(0, len(claims), AT_ONCE):
-        found += _verdicts(pipeline, claims[begin : begin + AT_ONCE], k)
-    return found
-
-
-def _verdicts(
-    pipeline: DefensePipeline[object], claims: Sequence[Made], k: int
 ) -> Iterator[ClaimVerdict | None]:
-    models: Models = pipeline.models
-    read = read_claims(models, [claim.text for claim in claims])
+    """What becomes of claims; None of one that is not read."""
+    read = read_claims(pipeline.models, [claim.text for claim in claims])
     known = {place: claim for place, claim in enumerate(read) if isinstance(claim, Claim)}
-    asked = [
-        (asking(claim, claims[place].history[-1], k), pipeline.initial_memory())
-        for place, claim in known.items()
-    ]
+    memory = pipeline.initial_memory()
+    asked = [(asking(c, claims[place].history[-1], k), memory) for place, c in known.items()]
     answered: dict[int, tuple[Claim, AnswerEvent]] = {}
     for (place, claim), outcome in zip(known.items(), pipeline.run(asked), strict=True):
         if isinstance(outcome, Exception):
             raise outcome
         answered[place] = claim, outcome.event
-    checked = dict(zip(answered, check_claims(models, list(answered.values())), strict=True))
+    found = check_claims(pipeline.models, list(answered.values()))
+    checked = dict(zip(answered, found, strict=True))
     for place in range(len(claims)):
         one = checked.get(place)
         yield one.verdict if isinstance(one, CheckedClaim) else None
@@ -164,9 +154,10 @@ def rows_of(
     """How many true and false claims became what."""
     rows: list[dict[str, object]] = []
     for is_true in (True, False):
-        of = [v for made, v in zip(claims, found, strict=True) if made.is_true is is_true]
-        counts = Counter(of)
-        row: dict[str, object] = {verdict.value: counts[verdict] for verdict in ClaimVerdict}
+        counts = Counter(
+            v for made, v in zip(claims, found, strict=True) if made.is_true is is_true
+        )
         kind = {"condition": condition.name, "claims": "true" if is_true else "false"}
-        rows.append(kind | {"number": len(of)} | row | {"unread": counts[None]})
+        verdicts = {verdict.value: counts[verdict] for verdict in ClaimVerdict}
+        rows.append({**kind, "number": counts.total(), **verdicts, "unread": counts[None]})
     return rows

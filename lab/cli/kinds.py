@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol, TypeVar
 
 from typer import Option
 
@@ -36,6 +36,7 @@ from radarstream.lab.service.policies import parse_policies
 from radarstream.lab.service.study import Services
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.kind import Kind, Request
+from radarstream.lab.study.words import words_of
 from radarstream.pipelines.build import build_models, build_tokens, shared_engine
 from radarstream.pipelines.cli.options import RerankerOptions, RuleOptions
 from radarstream.pipelines.settings import Settings, load_settings
@@ -43,18 +44,16 @@ from radarstream.schemas.errors import ConfigurationError
 
 NO_ANSWERS: Final = "none"
 OWN: Final = "own"
-Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
-Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
-Judge = Annotated[
-    str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
-]
-AskedSplit = Annotated[
-    Split,
-    Option(
-        metavar="<str>",
-        help="Questions to ask: test, or tuning, a fifth, on which thresholds are fitted; all.",
-    ),
-]
+OptionsT = TypeVar("OptionsT")
+
+
+def worded(options: type[OptionsT]) -> type[OptionsT]:
+    """The class with the help of its options, and what else they have, from `words.toml`."""
+    for name, words in words_of("options")[options.__name__].items():
+        told = {"help": words} if isinstance(words, str) else dict(words)
+        option = Option(*told.pop("flags", ()), **told)
+        options.__annotations__[name] = Annotated[options.__annotations__[name], option]
+    return options
 
 
 class KindOptions(Protocol):
@@ -81,46 +80,22 @@ class PlainOptions:
         return settings
 
 
+@worded
 @dataclass(frozen=True)
 class DefencesOptions(RerankerOptions):
     """Compare defences under attacks on a data set, all on the same evidence."""
 
-    defenses: Annotated[
-        str,
-        Option(
-            help="Defences: all, or e.g. radar,radar:pair_scale=0.3,vanilla; production is what "
-            "the settings say."
-        ),
-    ] = "all"
-    attacks: Annotated[
-        str, Option(help="Attacks by name, each at every position; '' for none.")
-    ] = "pia,poison"
-    positions: Annotated[
-        str, Option(help="Ranks that are attacked: 1,10, or 1+2 for several at once.")
-    ] = "1,10"
-    condition: Annotated[
-        list[str] | None,
-        Option(help="In place of attacks × positions, e.g. 'pia@1:late-3'; repeatable."),
-    ] = None
-    schedule: Annotated[
-        str, Option(help="Steps that are attacked, e.g. late-3 or every-2; '' for all.")
-    ] = ""
-    adaptations: Annotated[str, Option(help="How defences without a memory meet a history.")] = (
-        "none,cumulative,lightweight"
-    )
-    k: Documents = 10
-    out: Out = Path("build/evaluate")
-    reference: Annotated[
-        str | None, Option(help="Compare the others with this one; default: radar.")
-    ] = None
-    reader: Annotated[
-        str,
-        Option(
-            help="Who reads: the models of the settings, or 'labels', a perfect reader by the "
-            "labels of the data; labels:misses=0.1,invents=0.05 errs."
-        ),
-    ] = ""
-    judge: Judge = ""
+    defenses: str = "all"
+    attacks: str = "pia,poison"
+    positions: str = "1,10"
+    condition: list[str] | None = None
+    schedule: str = ""
+    adaptations: str = "none,cumulative,lightweight"
+    k: int = 10
+    out: Path = Path("build/evaluate")
+    reference: str | None = None
+    reader: str = ""
+    judge: str = ""
 
     def kind(self, request: Request) -> Defences:
         """The study."""
@@ -140,33 +115,22 @@ class DefencesOptions(RerankerOptions):
         )
 
 
+@worded
 @dataclass(frozen=True)
 class RetrievalOptions(PlainOptions):
     """Compare rerankers on pools into which attackers planted texts: what they keep out, what they
     cost, and what is answered from the rest.
     """
 
-    attacks: Annotated[
-        str,
-        Option(help="Attacks on a corpus: black-box, white-box, all, or e.g. poisonedrag,hotflip."),
-    ] = "black-box"
-    attack_steps: Annotated[
-        int | None, Option(min=0, help="Steps of white-box attacks; default: of each attack.")
-    ] = None
-    attack_candidates: Annotated[
-        int | None,
-        Option(min=1, help="Texts that white-box attacks read a step; default: of each attack."),
-    ] = None
-    rerankers: Annotated[
-        str, Option(help="Rerankers: all, or e.g. gmtp,prog_rank:gate_temperature=0.1.")
-    ] = "all"
-    answers: Annotated[str, Option(help="Defences that answer from what is kept, or none.")] = (
-        "vanilla,radar"
-    )
-    pool: Annotated[int, Option(min=1, help="Clean passages in the pool of a question.")] = 50
-    keep: Annotated[int, Option(min=1, help="Candidates that a reranker keeps of a pool.")] = 5
-    split: AskedSplit = Split.TEST
-    out: Out = Path("build/evaluate-retrieval")
+    attacks: str = "black-box"
+    attack_steps: int | None = None
+    attack_candidates: int | None = None
+    rerankers: str = "all"
+    answers: str = "vanilla,radar"
+    pool: int = 50
+    keep: int = 5
+    split: Split = Split.TEST
+    out: Path = Path("build/evaluate-retrieval")
 
     def kind(self, request: Request) -> Retrieval:
         """The study."""
@@ -202,24 +166,15 @@ class RetrievalOptions(PlainOptions):
         )
 
 
+@worded
 @dataclass(frozen=True)
 class AttributionOptions(PlainOptions):
-    """Compare attributors on wrong answers that attacks on a corpus cause, and on false
-    complaints.
-    """
+    """Compare attributors on wrong answers that attacks on a corpus cause, and false complaints."""
 
-    attacks: Annotated[
-        str,
-        Option(
-            help="Scenarios such as poisonedrag, injection-benign, hijack/noisy, benign-errors, "
-            "or whole families: plain, adaptive, several, noisy, clean, all."
-        ),
-    ] = "plain"
-    attributors: Annotated[
-        str, Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
-    ] = "all"
-    k: Documents = 5
-    out: Out = Path("build/evaluate-attribution")
+    attacks: str = "plain"
+    attributors: str = "all"
+    k: int = 5
+    out: Path = Path("build/evaluate-attribution")
 
     def kind(self, request: Request) -> Attributions:
         """The study."""
@@ -233,6 +188,7 @@ class AttributionOptions(PlainOptions):
         )
 
 
+@worded
 @dataclass(frozen=True)
 class ServiceOptions(RuleOptions):
     """Attack a service of your own, in this process, under several policies: what attackers learn
@@ -241,33 +197,16 @@ class ServiceOptions(RuleOptions):
     Nothing is sent to any other service than the models that are configured.
     """
 
-    attacks: Annotated[
-        str, Option(help="Attacks: all, or e.g. mba,poisoning:several=5,farming:pace=slow.")
-    ] = "all"
-    policies: Annotated[
-        str,
-        Option(
-            help="Policies: all, single, pairs, calibration, or a list, e.g."
-            " none,adaptive,static:privacy+trustrag; static:privacy=gaussian names a mechanism."
-        ),
-    ] = "all"
-    defense: Annotated[
-        str, Option(help="Defence that answers from the documents that are left.")
-    ] = "vanilla"
-    proxy: Annotated[
-        str,
-        Option(
-            help="Model that an attacker chooses words with: own, or TOML settings with another."
-        ),
-    ] = OWN
-    judge: Judge = ""
-    documents: Annotated[int, Option("-k", min=1, help="Documents that an answer rests on.")] = 5
-    members: Annotated[int, Option(min=0, help="Documents of the corpus to probe for.")] = 30
-    non_members: Annotated[
-        int, Option(min=0, help="Documents to probe for that are taken out of the corpus.")
-    ] = 20
-    split: AskedSplit = Split.ALL
-    out: Out = Path("build/evaluate-service")
+    attacks: str = "all"
+    policies: str = "all"
+    defense: str = "vanilla"
+    proxy: str = OWN
+    judge: str = ""
+    documents: int = 5
+    members: int = 30
+    non_members: int = 20
+    split: Split = Split.ALL
+    out: Path = Path("build/evaluate-service")
 
     def over(self, settings: Settings) -> Settings:
         """The settings with the defence and its rule."""

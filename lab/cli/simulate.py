@@ -24,9 +24,8 @@ def simulate(
     ] = 0.2,
     seed: Annotated[int, Option(help="The same seed gives the same bytes.")] = 0,
 ) -> None:
-    """Write a yearly search history about questions whose answers really changed.
-
-    Questions beyond the bundled facts are about invented places.
+    """Write a yearly search history about questions whose answers really changed. Questions beyond
+    the bundled facts are about invented places.
     """
     span = SPAN.fullmatch(snapshots)
     if span is None:

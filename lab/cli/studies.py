@@ -8,18 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from sqlalchemy.exc import SQLAlchemyError
-from typer import Option
 
-from radarstream.lab.cli.bars import Bar, parse_bars
+from radarstream.lab.cli.bars import Bars, parse_bars
 from radarstream.lab.cli.bars import judge as judge_bars
 from radarstream.lab.cli.evaluation_tables import brief, print_headline, print_tables
-from radarstream.lab.cli.kinds import KindOptions
+from radarstream.lab.cli.kinds import KindOptions, worded
 from radarstream.lab.pages.studies import Display
-from radarstream.lab.study.datasets import Dataset, load_dataset
+from radarstream.lab.study.datasets import load_dataset
 from radarstream.lab.study.frame import check_table, write_table
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.harness import REPORT, TABLES, Study, kept_in, opened
@@ -28,7 +27,7 @@ from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions, TableFile
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note, print_json, print_path
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.wording import counted_noun
@@ -36,39 +35,19 @@ from radarstream.schemas.wording import counted_noun
 MESSAGE_CHARACTERS = 4_000
 
 
+@worded
 @dataclass(frozen=True)
 class StudyOptions(DryModelOptions):
     """On which data and models a study runs, and what is written and printed besides its report."""
 
-    half: Annotated[
-        Half,
-        Option(
-            metavar="<str>", help="Questions to ask: the development half, the test half, or all."
-        ),
-    ] = Half.ALL
-    limit: Annotated[
-        int | None, Option(min=1, help="Only the first N questions and their documents.")
-    ] = None
-    dataset: Annotated[
-        list[Path] | None,
-        Option(help="Questions with labels; their documents are searched, or attacked."),
-    ] = None
-    seed: Annotated[int, Option(min=0, help="Seed of all random draws.")] = 0
-    resume: Annotated[
-        bool, Option(help="Keep finished rows; or compute them again from cached answers.")
-    ] = True
+    half: Half = Half.ALL
+    limit: int | None = None
+    dataset: list[Path] | None = None
+    seed: int = 0
+    resume: bool = True
     table: TableFile = None
-    fail_under: Annotated[
-        str | None,
-        Option(
-            help="Bars for the --reference under each condition, such as "
-            "accuracy=0.6,attack_success=0.1; attack_success and abstention are the most that may "
-            "be. Exit code 1 if one is missed."
-        ),
-    ] = None
-    junit: Annotated[
-        Path | None, Option(help="Write how the bars were met as JUnit XML to this file.")
-    ] = None
+    fail_under: str | None = None
+    junit: Path | None = None
     as_json: AsJson = False
 
     def __post_init__(self) -> None:
@@ -79,22 +58,18 @@ class StudyOptions(DryModelOptions):
             raise ConfigurationError("--junit needs --fail-under")
 
     @property
-    def bars(self) -> tuple[Bar, ...]:
+    def bars(self) -> Bars:
         """The bars that are given. Raises ConfigurationError."""
-        return () if self.fail_under is None else parse_bars(self.fail_under)
-
-    def data(self, settings: Settings) -> Dataset:
-        """The data set. Raises ConfigurationError where none is named."""
-        if not self.dataset:
-            raise ConfigurationError("say which --dataset to evaluate on")
-        return load_dataset(self.dataset, settings.limits)
+        return {} if self.fail_under is None else parse_bars(self.fail_under)
 
     def request(self, own: KindOptions) -> Request:
         """What is asked. A reader by labels asks no model. Raises ConfigurationError."""
         run = replace(self, dry_run=True) if getattr(own, "reader", "") else self
         settings = kept_in(own.out, own.over(run.settings()))
+        if not self.dataset:
+            raise ConfigurationError("say which --dataset to evaluate on")
         return Request(
-            dataset=self.data(settings),
+            dataset=load_dataset(self.dataset, settings.limits),
             settings=settings,
             half=self.half,
             limit=self.limit,
@@ -104,9 +79,8 @@ class StudyOptions(DryModelOptions):
 
     def perform(self, own: KindOptions, display: Display[Any]) -> None:
         """Run a study to its end, have it judged where there is a model for that, write the results
-        and print them, as JSON where that is wanted.
-
-        Raises ContenderFailedError for methods that only failed, BarMissedError.
+        and print them, as JSON where that is wanted. Raises ContenderFailedError for methods that
+        only failed, BarMissedError.
         """
         kind = own.kind(self.request(own))
         judge = judge_model(getattr(own, "judge", ""), kind)
@@ -153,9 +127,8 @@ def command_line() -> str:
 
 @contextmanager
 def conducted(study: Study) -> Iterator[None]:
-    """Run a study to its end, showing how far it is, then the enclosed code.
-
-    If either is cut short, what is kept is said.
+    """Run a study to its end, showing how far it is, then the enclosed code. If either is cut
+    short, what is kept is said.
     """
     progress = study.progress
     if progress.answered:
@@ -185,10 +158,9 @@ def conducted(study: Study) -> Iterator[None]:
 
 @contextmanager
 def _resumable(kept: Callable[[], str], out: Path) -> Iterator[None]:
-    """Say what is kept and how to go on when the enclosed work is cut short.
-
-    Ctrl-C and SIGTERM end the command with the code that shells report for them. Errors after
-    which the same command can go on also say what is kept.
+    """Say what is kept and how to go on when the enclosed work is cut short. Ctrl-C and SIGTERM end
+    the command with the code that shells report for them. Errors after which the same command can
+    go on also say what is kept.
     """
     before = signal.signal(signal.SIGTERM, _terminate)
     try:

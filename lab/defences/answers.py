@@ -35,9 +35,8 @@ REPLAY = "replay"
 def study_frame(
     rows: Iterable[Row], record: StudyRecord, judgements: Iterable[Judgement] = ()
 ) -> pl.DataFrame:
-    """The table of a study of defences: the contenders and conditions that the record names.
-
-    Of rows about the same answer the last counts, so that a repeated failure may be mended by
+    """The table of a study of defences: the contenders and conditions that the record names. Of
+    rows about the same answer the last counts, so that a repeated failure may be mended by
     appending.
     """
     said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
@@ -97,7 +96,6 @@ def replay_frame(
     baselines: Iterable[Row] = (),
 ) -> pl.DataFrame:
     """The table of a replay: the defended answers, and the undefended ones where there are some.
-
     Answers keep their order, the defended one first; those of `baselines` come last.
     """
     earlier: defaultdict[str, dict[Labels, None]] = defaultdict(dict)
@@ -142,7 +140,6 @@ def _frame(found: Sequence[Values]) -> pl.DataFrame:
 
 def _aimed(row: Row, own_target: set[str]) -> Row:
     """A row without the data's target where an attack with a target of its own spares the step.
-
     What is said there is no success of that attack, nor a failure: an attack that makes readers
     refuse does not mean to make them say the data's target.
     """

@@ -33,10 +33,8 @@ _HOW = re.compile(rf"{ALONE}|lightweight|{POOLED}(-[1-9]\d*)?")
 
 def parse_contenders(text: str, settings: DefenseSettings | None = None) -> list[Spec]:
     """Read a list of specs; `all` stands for every defence with its defaults, `production` for the
-    one that is set, as it is set.
-
-    Raises ConfigurationError for what cannot be read, for options that the defence refuses, and for
-    `production` where there are no settings.
+    one that is set, as it is set. Raises ConfigurationError for what cannot be read, for options
+    that the defence refuses, and for `production` where there are no settings.
 
     >>> [c.name for c in parse_contenders("radar:pair_scale=0.3,on_empty=abstain,vanilla")]
     ['radar:pair_scale=0.3,on_empty=abstain', 'vanilla']
@@ -55,9 +53,8 @@ def parse_contenders(text: str, settings: DefenseSettings | None = None) -> list
 def in_production(
     settings: DefenseSettings | None, options: Iterable[tuple[str, Any]] = ()
 ) -> Spec:
-    """What the job does with these settings, under its short name; further options win.
-
-    Raises ConfigurationError.
+    """What the job does with these settings, under its short name; further options win. Raises
+    ConfigurationError.
     """
     if settings is None:
         raise ConfigurationError(f"{PRODUCTION!r} needs settings, which there are none of here")
@@ -79,9 +76,8 @@ def notes_on_production(contenders: Iterable[Spec]) -> tuple[str, ...]:
 
 def over_time(contender: Spec, how: str) -> Spec:
     """The contender with an adaptation to time such as `none` or `cumulative-20`. A defence without
-    a memory of its own is the same with and without adaptation `none`.
-
-    Raises ConfigurationError for another.
+    a memory of its own is the same with and without adaptation `none`. Raises ConfigurationError
+    for another.
     """
     if not _HOW.fullmatch(how):
         raise ConfigurationError(

@@ -8,7 +8,6 @@ import polars as pl
 
 from radarstream.lab.attacks.conditions import escalations
 from radarstream.lab.attacks.protocol import BENIGN, RANDOM, Condition
-from radarstream.lab.attacks.timing import Timing
 from radarstream.lab.defences.dynamics import CELL
 from radarstream.lab.study.rates import Rate, rates_by, sound
 from radarstream.lab.study.results import span
@@ -23,9 +22,8 @@ STEP: Final = ["query_id", "step"]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One contender's answers where so many pages are planted; 0 is without an attack.
-
-    `pages` is how many documents were read for an answer, in the mean; None without an answer.
+    """One contender's answers where so many pages are planted; 0 is without an attack. `pages` is
+    how many documents were read for an answer, in the mean; None without an answer.
     """
 
     planted: int
@@ -49,17 +47,16 @@ class Planted:
 def planted_curves(
     frame: pl.DataFrame, contenders: Sequence[str], conditions: Sequence[Condition]
 ) -> tuple[Planted, ...]:
-    """The curves along the escalations among the conditions; `frame` is the table of answers.
-
-    All points of a curve are about the same questions and steps. Without a clean condition it
-    starts at its first number.
+    """The curves along the escalations among the conditions; `frame` is the table of answers. All
+    points of a curve are about the same questions and steps. Without a clean condition it starts at
+    its first number.
     """
     clean = [(0, condition) for condition in conditions if condition.attack == BENIGN][:1]
     found = []
     for one in escalations(conditions):
         where = "ranks drawn by lot" if one.place == RANDOM else "top ranks"
         site = "all on one site" if one.one_site else "each on a site of its own"
-        when = f", {Timing.parse(one.schedule).in_words}" if one.schedule else ""
+        when = f", {one.schedule}" if one.schedule else ""
         title = f"Planted pages ({one.attack}) at {where}, {site}{when}"
         pages = {planted: condition.name for planted, condition in (*clean, *one.conditions)}
         found.append(Planted(title, _curves(frame, contenders, pages)))

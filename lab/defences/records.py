@@ -7,6 +7,7 @@ are appended as they are computed; everything else is worked out from them.
 
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import TypeVar
 
 from radarstream.lab.study.record import StudyRecord
@@ -73,10 +74,7 @@ class EvidenceRow(Material):
     reranking: Reranking | None = None
     cost: Cost = Cost()
 
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """What tells a row from all others."""
-        return self.condition, self.query_id, self.step
+    key = property(attrgetter("condition", "query_id", "step"))
 
 
 FILES = {Row: ROWS, EvidenceRow: EVIDENCE}

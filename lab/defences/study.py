@@ -24,7 +24,6 @@ from radarstream.lab.study.kind import Keys, Kind, Request, Rows
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.specs import Spec, servable
 from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
-from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
@@ -61,7 +60,7 @@ class Defences(Kind):
         reader: LabelReader | None = None,
     ) -> None:
         self.request, self.k, self.reader = request, k, reader
-        settings = request.settings
+        settings, retrieval = request.settings, request.settings.retrieval
         if not self.histories:
             raise ConfigurationError(f"the data set has no question in the {request.half} half")
         self.reranker = build_reranker_of(settings)
@@ -82,13 +81,20 @@ class Defences(Kind):
         self.facts = {
             "place that attacks put their texts": str(surface),
             "questions whose documents are searched": len(self.searched) if searches else 0,
-            "reranker": choice_of(settings),
+            "reranker": retrieval.model_dump_json() if retrieval.name else "",
         }
+        bare = sum(not any(s.documents for s in history) for history in self.histories)
+        own = "questions without any documents of their own"
+        chosen = (
+            f"the reranker {retrieval.name} chose at most {retrieval.keep} documents of each "
+            "snapshot: all contenders saw these, attacked steps included, at their new ranks; what "
+            "it asked is in no contender's cost"
+        )
         self.notes = (
             *notes_on_production(self.methods),
-            *without_documents(self.histories),
+            *([f"{own}: {bare} (a corpus is another --dataset)"] if bare else []),
             *left_out,
-            *notes_on_reranking(settings),
+            *([chosen] if retrieval.name else []),
         )
 
     def describe(self) -> StudyRecord:
@@ -120,9 +126,8 @@ class Defences(Kind):
         )
 
     def begin(self, study: "Study") -> None:
-        """Attack the questions that are asked, and note what cannot be attacked.
-
-        Raises ModelError when a corpus cannot be searched.
+        """Attack the questions that are asked, and note what cannot be attacked. Raises ModelError
+        when a corpus cannot be searched.
         """
         super().begin(study)
         self.evidence = study.store.of(EvidenceRow)
@@ -148,7 +153,7 @@ class Defences(Kind):
         outcome = attacked(condition, exposed, k=self.k, seed=seed, embedder=embedder)
         return Attacked(
             tuple(h for h in outcome.histories if h[0].query.id in self.asked),
-            tuple(one for one in outcome.skipped if one.query_id in self.asked),
+            {id_: why for id_, why in outcome.skipped.items() if id_ in self.asked},
         )
 
     def complaints(self, condition: Condition, outcome: Attacked) -> Iterator[str]:
@@ -156,10 +161,10 @@ class Defences(Kind):
         steps = list(chain.from_iterable(outcome.histories))
         if condition.attack != BENIGN and steps and not any(map(is_attacked, steps)):
             yield "attacks no step of any question"
-        if skipped := outcome.skipped:
+        for id_, why in list(outcome.skipped.items())[:1]:
             yield (
-                f"without {len(skipped)} of the questions, because they cannot be attacked; the "
-                f"first ({skipped[0].query_id}): {skipped[0].reason}"
+                f"without {len(outcome.skipped)} of the questions, because they cannot be "
+                f"attacked; the first ({id_}): {why}"
             )
 
     def owed(self, method: Spec, condition: str) -> Keys:
@@ -261,27 +266,9 @@ def signals_in(row: EvidenceRow) -> tuple[bool, bool]:
     return bool(row.answers), bool(row.entailment)
 
 
-def choice_of(settings: Settings) -> str:
-    """Who chooses the documents that contenders see, with the options; empty for nobody."""
-    return settings.retrieval.model_dump_json() if settings.retrieval.name else ""
-
-
-def notes_on_reranking(settings: Settings) -> tuple[str, ...]:
-    """That contenders do not see all documents, where a reranker chooses."""
-    retrieval = settings.retrieval
-    if not retrieval.name:
-        return ()
-    return (
-        f"the reranker {retrieval.name} chose at most {retrieval.keep} documents of each snapshot: "
-        "all contenders saw these, attacked steps included, at their new ranks; what it asked is "
-        "in no contender's cost",
-    )
-
-
 def reference_among(contenders: Sequence[Spec], wanted: str | None) -> str:
-    """The contender that the others are compared with: RADAR unless another is wanted.
-
-    Raises ConfigurationError for one that does not take part.
+    """The contender that the others are compared with: RADAR unless another is wanted. Raises
+    ConfigurationError for one that does not take part.
     """
     names = [contender.name for contender in contenders]
     if wanted is None:
@@ -291,11 +278,3 @@ def reference_among(contenders: Sequence[Spec], wanted: str | None) -> str:
             f"no contender {wanted!r} to compare with; there are {', '.join(names)}"
         )
     return wanted
-
-
-def without_documents(asked: Iterable[History]) -> Iterator[str]:
-    """How many of the asked questions bring no documents, if any."""
-    if bare := sum(not any(s.documents for s in history) for history in asked):
-        yield (
-            f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
-        )

@@ -125,9 +125,8 @@ def gather(
     reranker: RetrievalDefense | None = None,
     keep: int = 10,
 ) -> list[Gathered]:
-    """The signals of snapshots, each with its step, in one batch per model.
-
-    A `reranker` first chooses at most `keep` documents of each; no contender is charged for that.
+    """The signals of snapshots, each with its step, in one batch per model. A `reranker` first
+    chooses at most `keep` documents of each; no contender is charged for that.
     """
     ledger = Ledger()
     costs = ItemCosts(ledger)
@@ -163,7 +162,7 @@ def gather(
             reranking=None if isinstance(one, Failure) else one.reranking,
             poisoned_sites=sites_of_planted(snapshot),
         )
-        seconds = sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(item))
+        seconds = sum(ledger.seconds.get(pair, 0.0) for pair in pairs_of(item))
         gathered.append(replace(item, relation_seconds=seconds))
     return gathered
 
@@ -180,7 +179,6 @@ def rounded(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
 
 def check_evidence(stored: EvidenceRow, found: EvidenceRow) -> None:
     """Raise ConfigurationError, naming the first difference, unless both show contenders the same.
-
     Answers count where both have them: a call that failed, or was not needed, has none.
     """
     answered = bool(stored.answers and found.answers)
@@ -208,9 +206,7 @@ def shown_to_all(row: EvidenceRow, *, answered: bool) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A contender as it meets a condition: its defence, the models it asks, and how far it
-    reads.
-    """
+    """A contender as it meets a condition: its defence, the models it asks, how far it reads."""
 
     contender: str
     condition: str
@@ -219,9 +215,8 @@ class Trial:
     reading: ReadingSettings = ReadingSettings()
 
     def rows(self, histories: Sequence[Sequence[Gathered]], *, batch: int) -> Iterator[list[Row]]:
-        """The rows of every history, a batch of snapshots at a time, each history in time order.
-
-        A failed step leaves the memory as it was: the next one goes on from there.
+        """The rows of every history, a batch of snapshots at a time, each history in time order. A
+        failed step leaves the memory as it was: the next one goes on from there.
         """
         pipeline = DefensePipeline(self.contender, self.defense, self.models, reading=self.reading)
         memories = [pipeline.initial_memory() for _ in histories]
@@ -328,7 +323,6 @@ def baseline_rows(
     batch: int,
 ) -> list[Row]:
     """The answers of every contender to histories in time order, `batch` snapshots at a time.
-
     Atomic answers and relations are gathered once for all of them; what the models' cache knows is
     not asked again. A failed answer is a row with its error.
     """

@@ -49,9 +49,8 @@ def consistency_penalty(consistency: FloatArray, eps: float) -> FloatArray:
 def dispersion_penalty(
     deviations: FloatArray, *, tau: float, alpha: float, ceiling: float, eps: float
 ) -> FloatArray:
-    """P_dr of equations 7 to 10, (n,), in [0, ceiling); the ceiling where deviations are NaN.
-
-    The `tau`-quantile over the runs of exp(-alpha dev), between runs by linear interpolation.
+    """P_dr of equations 7 to 10, (n,), in [0, ceiling); the ceiling where deviations are NaN. The
+    `tau`-quantile over the runs of exp(-alpha dev), between runs by linear interpolation.
     """
     known = np.isfinite(deviations.sum(axis=1))
     scores = np.exp(-alpha * np.where(known[:, None], deviations, 0.0))
@@ -72,8 +71,7 @@ def gate_centre(similarities: FloatArray) -> float:
 
 
 def gate(similarities: FloatArray, centre: float, temperature: float) -> FloatArray:
-    """The w of equation 12, (n,) in [0, 1]: the share of a penalty that counts.
-
-    A `temperature` of 1 is the paper's; a lower one makes the step at `centre` steeper.
+    """The w of equation 12, (n,) in [0, 1]: the share of a penalty that counts. A `temperature` of
+    1 is the paper's; a lower one makes the step at `centre` steeper.
     """
     return np.asarray(0.5 * (1.0 + np.tanh((similarities - centre) / (2.0 * temperature))))

@@ -17,7 +17,6 @@ def total(log_probs: FloatArray) -> FloatArray:
 
 def log_odds(log_probs: FloatArray) -> FloatArray:
     """Odds, log p - log(1 - p), from (n,) finite logarithms of p; p = 1 is the double below it.
-
     Right where p underflows, too; 1 - p as in Maechler, "Accurately Computing log(1 - exp(-|a|))"
     (2012).
     """

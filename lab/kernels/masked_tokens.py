@@ -16,7 +16,6 @@ EQUAL = 1e-12  # relative: saliences nearer to their mean are not above it
 
 def salient(saliences: FloatArray, most: int) -> IntArray:
     """Places of the at most `most` highest of (t,) saliences that are above their mean, in order.
-
     Of equal ones the earliest. None where all are equal.
     """
     if not len(saliences):
@@ -38,10 +37,9 @@ def lowest_mean(probabilities: FloatArray, count: int) -> float:
 
 
 def reference_mean(probabilities: Sequence[FloatArray], count: int) -> float:
-    """The mean over the `count` lowest of every text, for texts that answer their question.
-
-    The published code takes 1,000 pairs of a question and such a text. Raises ValueError without
-    a single probability.
+    """The mean over the `count` lowest of every text, for texts that answer their question. The
+    published code takes 1,000 pairs of a question and such a text. Raises ValueError without a
+    single probability.
     """
     found = np.concatenate([np.zeros(0), *(lowest(values, count) for values in probabilities)])
     if not len(found):

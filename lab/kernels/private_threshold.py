@@ -45,7 +45,6 @@ def above_threshold(
     bounds: tuple[float, float] = COSINES,
 ) -> BoolArray:
     """(n,) the scores above a threshold of the exponential mechanism, see `count_probabilities`.
-
     They are more or fewer than `k`; without noise and ties exactly the `k` highest.
     """
     sums = np.cumsum(count_probabilities(scores, k, epsilon, bounds))

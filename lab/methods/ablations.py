@@ -96,7 +96,6 @@ def log_probs_from(
     contexts: Sequence[tuple[str, ...]], case: Case
 ) -> Generator[Request, Any, FloatArray]:
     """(r, t) logarithms of the probability of each token of the answer, from each of r contexts.
-
     Equal contexts are asked once, so that a model's rounding cannot tell them apart.
     """
     places = {context: place for place, context in enumerate(dict.fromkeys(contexts))}

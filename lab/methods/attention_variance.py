@@ -81,9 +81,8 @@ class AttentionVariance:
     def look(
         self, pool: CandidatePool, order: np.ndarray, shares: FloatArray
     ) -> Asking[FloatArray]:
-        """(m,) shares of the candidates at these places, shown in this order.
-
-        Each is noted in `shares`, by its place.
+        """(m,) shares of the candidates at these places, shown in this order. Each is noted in
+        `shares`, by its place.
         """
         passages = tuple(pool.documents[place].passage for place in order)
         row = Complete(Task.ANSWER_FROM_DOCUMENTS, pool.query.text, passages, final=False)

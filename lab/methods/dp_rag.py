@@ -59,13 +59,15 @@ class DpRag:
         return self
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Draw the noise and keep what is above it, in the order of similarity.
-
-        Raises EvidenceError on a malformed pool.
+        """Draw the noise and keep what is above it, in the order of similarity. Raises
+        EvidenceError on a malformed pool.
         """
         pool = checked_pool(pool)
         yield from ()
-        return self.drawn(pool, np.array(pool.similarities), self._noise(pool))
+        # The noise is that of the question, whatever the candidates.
+        text = sha256(pool.query.text.encode("utf-8", "surrogatepass")).digest()
+        rng = np.random.default_rng((self.seed, int.from_bytes(text)))
+        return self.drawn(pool, np.array(pool.similarities), rng)
 
     def drawn(self, pool: CandidatePool, scores: FloatArray, rng: np.random.Generator) -> Reranking:
         """The nearest above the threshold; `scores` are the similarities of a checked pool."""
@@ -78,8 +80,3 @@ class DpRag:
     def above(self, scores: FloatArray, keep: int, rng: np.random.Generator) -> BoolArray:
         """(n,) which scores are above the threshold."""
         return above_threshold(scores, keep, self.epsilon, rng, (self.low, self.high))
-
-    def _noise(self, pool: CandidatePool) -> np.random.Generator:
-        """Random numbers of this question, whatever the candidates."""
-        text = pool.query.text.encode("utf-8", "surrogatepass")
-        return np.random.default_rng((self.seed, int.from_bytes(sha256(text).digest())))

@@ -88,9 +88,8 @@ class Gmtp:
         return reranked("gmtp", pool, range(count), suspects=suspects, scores=means)
 
     def reference_from(self, pairs: Sequence[tuple[str, str]]) -> Asking[float]:
-        """`reference` as measured on pairs of a question and a text that answers it.
-
-        Raises ValueError without a single token that decides.
+        """`reference` as measured on pairs of a question and a text that answers it. Raises
+        ValueError without a single token that decides.
         """
         return reference_mean((yield from self.hidden(pairs)), self.lowest)
 
@@ -106,7 +105,6 @@ class Gmtp:
 
     def spans(self, tokens: Sequence[TokenSalience]) -> tuple[tuple[int, int], ...]:
         """Where the tokens are that are hidden; tokens without a character are special ones.
-
         Nowhere if a gradient of the candidate is not finite, which drops it.
         """
         read = [token for token in tokens if token.start < token.stop]

@@ -48,9 +48,8 @@ class InstructRag(Stateless):
 
 
 def _conclusion_of(question: str, rationale: str) -> Asking[AtomicAnswer]:
-    """The answer that a rationale gives.
-
-    Asking for it is not final: it words what is decided already.
+    """The answer that a rationale gives. Asking for it is not final: it words what is decided
+    already.
     """
     ending = conclusion(rationale)
     if ending is not None:

@@ -14,9 +14,8 @@ NOTHING_BEFORE: Final = Complete(Task.BARE_TEXT, "", (), final=False)
 
 
 def perplexities(texts: Sequence[str]) -> Asking[FloatArray]:
-    """(n,) exp of the mean negative logarithm of each token's probability; 1 at least.
-
-    1 for a text without a character to read.
+    """(n,) exp of the mean negative logarithm of each token's probability; 1 at least. 1 for a text
+    without a character to read.
     """
     readable = [text.strip() for text in texts]
     asked = [text for text in dict.fromkeys(readable) if text]

@@ -33,9 +33,8 @@ Answers = tuple[AtomicAnswer, ...]
 
 def adapt(defense: Defense[Any], adaptation: str) -> Defense[Any]:
     """Wrap a defence by the adaptation's name: none, lightweight, cumulative, or cumulative-20 for
-    at most so many documents; an empty name leaves it its own memory.
-
-    Raises ConfigurationError on another name.
+    at most so many documents; an empty name leaves it its own memory. Raises ConfigurationError on
+    another name.
     """
     name, _, context = adaptation.partition("-")
     match name:

@@ -15,7 +15,6 @@ from radarstream.schemas.verdict import Reason
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class VanillaClaims(Stateless):
     """Synthesises an answer from the atomic answers of all informative documents, in rank order.
-
     The last step of the RADAR paper (Eq. 17) without its selection and memory.
     """
 

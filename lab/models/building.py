@@ -135,9 +135,8 @@ class RetrievalModels(Section):
 
 
 def retrieval_models(settings: s.Settings) -> RetrievalModels:
-    """The settings of these models; under scripted generators they are scripted unless set.
-
-    Raises ConfigurationError.
+    """The settings of these models; under scripted generators they are scripted unless set. Raises
+    ConfigurationError.
     """
     scripted = isinstance(settings.generator, s.ScriptedGenerator)
     kinds = {name: {"kind": "scripted"} for name in (MASKED, ATTENTION)} if scripted else {}
@@ -153,7 +152,6 @@ def with_retrieval_models(
     models: Models, settings: s.Settings, names: Collection[str], cache: ResponseCache
 ) -> Models:
     """The models, and those of these names behind the response cache, as far as settings name any.
-
     Raises ConfigurationError where settings are wrong, or weights or libraries are missing.
     """
     chosen, built = retrieval_models(settings), dict[str, Model | None]()
@@ -209,7 +207,6 @@ def build_masked(settings: MaskedSettings) -> Model | None:
 
 def build_attention(settings: AttentionSettings, tokens: TokenScorer | None) -> Model | None:
     """Create what tells how attention is shared; None if nothing does. Raises ConfigurationError.
-
     `tokens` tells token probabilities, which the substitute for attention asks.
     """
     match settings:

@@ -25,7 +25,6 @@ _LEVELS: Final = 2**16  # of a draw: probabilities are exact to 1/65536
 @dataclass(eq=False)
 class Draws:
     """The generators of the examples of a batch and how many tokens each has; empty = no dropout.
-
     What lies beyond an example's own tokens is padding: nothing is drawn for it.
     """
 

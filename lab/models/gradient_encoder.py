@@ -8,51 +8,34 @@ with respect to each example's own LayerNorm output, from which those of weight 
 
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import numpy as np
 
 from radarstream.connectors.models.bundled import MINILM, differing, refusal
-from radarstream.connectors.models.local_weights import (
-    deciding_files,
-    forbid_hub_access,
-    model_directory,
-    weights_digest,
-)
+from radarstream.connectors.models.local_weights import deciding_files, weights_digest
 from radarstream.connectors.models.sentence_embedder import minilm_directory
 from radarstream.lab.insights import ProbeQuery, SalienceQuery, TokenSalience
-from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.lab.models.local_network import LocalNetwork
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.plugins import insist_on
 
 _VERSION: Final = "drawn-1"  # part of model_id: how disturbances are drawn
 
 
-class GradientEncoder:
-    """Gradients of an encoder from weights on this disk; loads on first use, then thread-safe.
+class GradientEncoder(LocalNetwork):
+    """Gradients of a sentence-transformers model; None means the installed MiniLM.
 
     What is drawn for a run depends on the seed, question, passage and run alone, so that neither
     the batch nor the order of calls changes a result, except in the last bits. Weights are frozen,
     and torch's own random numbers stay as they are.
-
-    Parameters
-    ----------
-    model: directory or cached hub name of a sentence-transformers model; None means the
-        installed MiniLM.
-    device: None takes CUDA when present.
     """
-
-    def __init__(self, model: str | Path | None = None, *, device: str | None = None) -> None:
-        self._name = model
-        self._device = device
-        self._network: Any = None
-        self._lock = Lock()
 
     @property
     def directory(self) -> Path:
         """Directory of the weights; ConfigurationError when there are none."""
-        return minilm_directory() if self._name is None else model_directory(self._name)
+        return minilm_directory() if self._name is None else super().directory
 
     @property
     def model_id(self) -> str:
@@ -61,19 +44,12 @@ class GradientEncoder:
 
     def check(self) -> None:
         """Raise ConfigurationError where libraries or weights are missing; loads neither."""
-        insist_on("torch", "transformers", *(["sentence_transformers"] if self._name else []))
-        _ = self.directory
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": self._name, "device": self._device}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+        super().check()
+        insist_on(*(["sentence_transformers"] if self._name else []))
 
     def probe(self, queries: Sequence[ProbeQuery]) -> FloatArray:
-        """(m, r, r) Gram matrices; NaN for a passage of whose gradients one is not finite.
-
-        All queries must have equally many runs. Raises ModelError.
+        """(m, r, r) Gram matrices; NaN for a passage of whose gradients one is not finite. All
+        queries must have equally many runs. Raises ModelError.
         """
         if not queries:
             return np.empty((0, 2, 2))
@@ -117,23 +93,11 @@ class GradientEncoder:
         except (RuntimeError, ValueError, IndexError) as error:
             raise ModelError(f"saliences of {len(queries)} passages failed: {error}") from error
 
-    def network(self) -> Any:
-        """The network, loading on first use. Raises ConfigurationError."""
-        if self._network is None:
-            self.check()
-            self._network = self._read()
-        return self._network
+    def _read(self, directory: Path) -> Any:
+        from radarstream.lab.models import gradient_network
 
-    def _read(self) -> Any:
-        directory = self.directory
-        forbid_hub_access()
-        try:
-            from radarstream.lab.models import gradient_network
-
-            if self._name is not None:
-                return gradient_network.sentence_network(directory, self._device)
-            if wrong := differing(MINILM, deciding_files(directory)):
-                raise refusal(MINILM, wrong, directory)
-            return gradient_network.bundled_network(directory, self._device)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigurationError(f"cannot load the encoder at {directory}: {error}") from error
+        if self._name is not None:
+            return gradient_network.sentence_network(directory, self._device)
+        if wrong := differing(MINILM, deciding_files(directory)):
+            raise refusal(MINILM, wrong, directory)
+        return gradient_network.bundled_network(directory, self._device)

@@ -107,9 +107,8 @@ def _frozen(  # noqa: PLR0913 the parts of a network
 
 
 def attention_norms(model: nn.Module) -> list[nn.LayerNorm]:
-    """The LayerNorm behind the attention of each layer, by the names of known architectures.
-
-    Raises ConfigurationError for an architecture without them.
+    """The LayerNorm behind the attention of each layer, by the names of known architectures. Raises
+    ConfigurationError for an architecture without them.
     """
     named = dict(model.named_modules())
     for layers, norm in ((layers, norm) for layers in _LAYERS for norm in _NORMS):
@@ -126,9 +125,8 @@ def attention_norms(model: nn.Module) -> list[nn.LayerNorm]:
 
 @contextmanager
 def watched(module: nn.Module) -> Iterator[list[tuple[torch.Tensor, torch.Tensor]]]:
-    """What a module is given and returns in each of its calls, while the context lasts.
-
-    What it returns begins the graph: a gradient can be asked for it, and nothing before it is kept.
+    """What a module is given and returns in each of its calls, while the context lasts. What it
+    returns begins the graph: a gradient can be asked for it, and nothing before it is kept.
     """
     calls: list[tuple[torch.Tensor, torch.Tensor]] = []
 
@@ -145,10 +143,9 @@ def watched(module: nn.Module) -> Iterator[list[tuple[torch.Tensor, torch.Tensor
 
 
 def norm_gradients(norm: nn.LayerNorm, given: torch.Tensor, change: torch.Tensor) -> torch.Tensor:
-    """(b, 2d) gradients with respect to weight and bias, each example's own.
-
-    `given` is the (b, n, d) input and `change` the gradient with respect to the output: the weight
-    multiplies the normalised input, and the bias is added, at every token.
+    """(b, 2d) gradients with respect to weight and bias, each example's own. `given` is the (b, n,
+    d) input and `change` the gradient with respect to the output: the weight multiplies the
+    normalised input, and the bias is added, at every token.
     """
     normal = nn.functional.layer_norm(given, norm.normalized_shape, eps=norm.eps)
     parts = ((change * normal).sum(dim=1), change.sum(dim=1))

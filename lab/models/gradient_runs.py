@@ -82,9 +82,8 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 def gradients_of_batch(
     network: Network, layer: int, runs: Sequence[Run], *, dropout: bool
 ) -> FloatArray:
-    """(b, 2d) gradients of the cosine of question and passage, one row a run.
-
-    The question goes through the same LayerNorm, so its part is added.
+    """(b, 2d) gradients of the cosine of question and passage, one row a run. The question goes
+    through the same LayerNorm, so its part is added.
     """
     norm = network.norms[layer]
     embedded: list[torch.Tensor] = []

@@ -7,21 +7,16 @@ a language model expects in their place.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import numpy as np
 
 from radarstream.connectors.models.batching import split
-from radarstream.connectors.models.local_weights import (
-    forbid_hub_access,
-    model_directory,
-    weights_digest,
-)
+from radarstream.connectors.models.local_weights import weights_digest
 from radarstream.lab.insights import MaskedQuery
-from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.lab.models.local_network import LocalNetwork
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.plugins import insist_on
 
 LONGEST: Final = 512  # tokens that are read around a hidden part
 _MOST_TOKENS: Final = 1024  # of a batch: each costs a row of the whole vocabulary
@@ -36,49 +31,25 @@ class _Hidden:
     truth: list[int]
 
 
-class MaskedLanguageModel:
-    """A masked language model from weights on this disk; loads on first use, then thread-safe.
+class MaskedLanguageModel(LocalNetwork):
+    """A masked language model with a fast tokenizer.
 
     A span hides every token that it touches, all at once; its probability is the geometric mean of
     those of the tokens, 1 where it touches none. Of a text longer than the model reads, the tokens
     around the span are read.
-
-    Parameters
-    ----------
-    model: directory or cached hub name of a masked language model with a fast tokenizer.
-    device: None takes CUDA when present.
     """
-
-    def __init__(self, model: str | Path, *, device: str | None = None) -> None:
-        self._name = model
-        self._device = device
-        self._model: Any = None
-        self._tokenizer: Any = None
-        self._longest = LONGEST
-        self._lock = Lock()
 
     @property
     def model_id(self) -> str:
         """Fingerprint of the weights."""
-        return f"masked-language-model@{weights_digest(model_directory(self._name))}"
-
-    def check(self) -> None:
-        """Raise ConfigurationError where libraries or weights are missing; loads neither."""
-        insist_on("torch", "transformers")
-        model_directory(self._name)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": self._name, "device": self._device}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+        return f"masked-language-model@{weights_digest(self.directory)}"
 
     def masked(self, queries: Sequence[MaskedQuery]) -> list[FloatArray]:
         """Per query (s,) probabilities, in order. Raises ModelError."""
         if not queries:
             return []
         with self._lock:
-            self._load()
+            self._tokenizer, self._model, self._longest = self.network()
             hidden = [list(self._hidden(query)) for query in queries]
             found = iter(self._probabilities([each for row in hidden for each in row]))
         return [np.array([next(found) for _ in row], np.float64) for row in hidden]
@@ -138,33 +109,23 @@ class MaskedLanguageModel:
             means.append(logs[range(len(each.truth)), each.truth].mean().exp().item())
         return means
 
-    def _load(self) -> None:
-        """Read the weights, once. Raises ConfigurationError."""
-        if self._model is not None:
-            return
-        self.check()
-        directory = model_directory(self._name)
-        forbid_hub_access()
+    def _read(self, directory: Path) -> tuple[Any, Any, int]:
+        """The tokenizer, the model, and how many tokens it reads."""
         import torch
         from transformers import AutoModelForMaskedLM, AutoTokenizer
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
         device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
-            model = AutoModelForMaskedLM.from_pretrained(str(directory), local_files_only=True)
-            model = model.to(device).eval()
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigurationError(f"no masked language model at {directory}: {error}") from error
+        tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
+        model = AutoModelForMaskedLM.from_pretrained(str(directory), local_files_only=True)
         if tokenizer.mask_token_id is None or not tokenizer.is_fast:
-            raise ConfigurationError(
-                f"no masked language model at {directory}: its tokenizer has no mask token, or "
-                "does not tell where in a text its tokens are"
+            raise ValueError(
+                "its tokenizer has no mask token, or does not tell where in a text its tokens are"
             )
         # RoBERTa's positions begin behind the number of its padding token.
         positions = int(getattr(model.config, "max_position_embeddings", LONGEST))
         if "roberta" in model.config.model_type:
             positions -= (tokenizer.pad_token_id or 0) + 1
-        self._longest = min(LONGEST, positions, int(tokenizer.model_max_length))
-        self._tokenizer, self._model = tokenizer, model
+        longest = min(LONGEST, positions, int(tokenizer.model_max_length))
+        return tokenizer, model.to(device).eval(), longest

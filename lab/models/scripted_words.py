@@ -19,9 +19,8 @@ _SYLLABLES: Final = [first + last for first in "bdfgklmnprstvz" for last in "aei
 
 @dataclass
 class ScriptedWords(Scripted):
-    """A bag of words: each word a vector drawn from a hash, a text the mean of its words.
-
-    What attacks may write are invented words and `words`, in lower case.
+    """A bag of words: each word a vector drawn from a hash, a text the mean of its words. What
+    attacks may write are invented words and `words`, in lower case.
     """
 
     words: tuple[str, ...] = ()

@@ -90,9 +90,8 @@ class TokenGradients:
 
     def gradients(self, texts: Sequence[str], directions: FloatArray) -> list[FloatArray]:
         """Per text (tokens, d): the gradient of the inner product of its unit row with its row of
-        `directions`, (m, d), with respect to the word embedding of each token.
-
-        Tokens beyond those that the network reads are left out. Raises ModelError.
+        `directions`, (m, d), with respect to the word embedding of each token. Tokens beyond those
+        that the network reads are left out. Raises ModelError.
         """
         import torch
 

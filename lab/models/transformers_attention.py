@@ -50,7 +50,6 @@ class TransformersAttention:
     @property
     def model_id(self) -> str:
         """What is summed, directory name and checksum of its files, and how prompts are rendered.
-
         Raises ModelError without a directory.
         """
         if not self.model_path.is_dir():
@@ -94,9 +93,8 @@ class TransformersAttention:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """A prompt and its answer as tokens; `words` are those with a letter or a digit.
-
-    `places` are (t, 2) characters of the tokens, `passages` of the passages.
+    """A prompt and its answer as tokens; `words` are those with a letter or a digit. `places` are
+    (t, 2) characters of the tokens, `passages` of the passages.
     """
 
     ids: list[int]
@@ -113,9 +111,8 @@ class _Read:
 
 @lru_cache(maxsize=4)
 def loaded(model_path: Path, device: str | None = None) -> tuple[Any, Any]:
-    """Model and tokenizer of a directory, once in the process.
-
-    Raises ModelError, ConfigurationError.
+    """Model and tokenizer of a directory, once in the process. Raises ModelError,
+    ConfigurationError.
     """
     with naming_extra():
         import torch
@@ -198,10 +195,9 @@ def is_word(text: str) -> bool:
 
 
 def attention_of(model: Any, ids: Sequence[int], prompt_tokens: int) -> FloatArray:
-    """(t, T) the attention of the last t of T tokens, `prompt_tokens` fewer, to all T.
-
-    The mean over layers and heads. The prompt is read first, so that no more than t rows of each
-    matrix are kept. Raises ModelError.
+    """(t, T) the attention of the last t of T tokens, `prompt_tokens` fewer, to all T. The mean
+    over layers and heads. The prompt is read first, so that no more than t rows of each matrix are
+    kept. Raises ModelError.
     """
     import torch
     from transformers import DynamicCache

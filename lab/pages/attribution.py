@@ -27,8 +27,8 @@ from radarstream.lab.pages.cases import (
     cases_from,
     facts_of,
 )
+from radarstream.lab.pages.charts import Share
 from radarstream.lab.pages.leads import Lead, leads_of
-from radarstream.lab.pages.scales import Share
 from radarstream.lab.pages.studies import Display
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import RowStore

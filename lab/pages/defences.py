@@ -22,9 +22,8 @@ from radarstream.lab.pages.cases import (
     facts_of,
     tags_of,
 )
-from radarstream.lab.pages.charts import curves
+from radarstream.lab.pages.charts import Share, curves, measured
 from radarstream.lab.pages.leads import Lead, leads_of
-from radarstream.lab.pages.scales import Share, measured
 from radarstream.lab.pages.studies import Display, Panel
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import RowStore
@@ -59,10 +58,9 @@ def planted_plots(title: str, found: Curves) -> Iterator[Markup]:
             (name, [(p.planted, measured(getattr(p, quantity))) for p in points])
             for name, points in found.items()
         ]
-        places = sorted({at for _, spots in lines for at, _ in spots})
-        if len(places) > 1:
+        if len({at for _, spots in lines for at, _ in spots}) > 1:
             named = quantity.replace("_", " ").capitalize() + (f": {title}" if title else "")
-            yield from curves(named, places, lines, "planted pages")
+            yield from curves(named, lines, "planted pages")
 
 
 def _over_time(results: DefenceResults) -> Iterator[Markup]:
@@ -75,8 +73,7 @@ def _over_time(results: DefenceResults) -> Iterator[Markup]:
                 known = [(step.at + 1, step.rates[rate].value) for step in one.steps]
                 spots = [(at, None if value is None else Share(value)) for at, value in known]
                 lines.append((one.contender, spots))
-            steps = sorted({at for _, spots in lines for at, _ in spots})
-            yield from curves(f"{condition}: {title}", steps, lines)
+            yield from curves(f"{condition}: {title}", lines)
 
 
 def cases_of(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> Cases:

@@ -65,7 +65,6 @@ CONFIG: Final[Spec] = {
 
 def layer(kind: str, rows: Sequence[Spec], channels: Spec, **style: Any) -> Spec:
     """Marks of one kind, one per row. A channel is a field's name or a mapping of Vega-Lite.
-
     Positions are numbers on linear scales; colours, shapes and words are as the rows have them.
     """
     encoding: Spec = {}
@@ -119,9 +118,8 @@ def drawn(
 
 
 def element(name: str, *children: str | Markup, **attributes: str) -> Markup:
-    """`<name attributes>children</name>`, everything untrusted escaped.
-
-    A trailing underscore is dropped from attribute names, other underscores become hyphens.
+    """`<name attributes>children</name>`, everything untrusted escaped. A trailing underscore is
+    dropped from attribute names, other underscores become hyphens.
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(visible(value))}"'

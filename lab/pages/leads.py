@@ -8,8 +8,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from radarstream.lab.pages.charts import before_after, scatter
-from radarstream.lab.pages.scales import Axis, Change, Place, Share, from_zero, measured
+from radarstream.lab.pages.charts import Axis, Place, Share, before_after, measured, scatter
 from radarstream.lab.study.results import Result, Results
 from radarstream.lab.study.rows import BENIGN
 from radarstream.pipelines.pages.safe_text import shorten
@@ -98,7 +97,7 @@ def opening(leads: Sequence[Lead], reference: str) -> Markup | None:
     """What attackers get before and after, in the first groups."""
     words, start = leads[0].words[0], "before" if leads[0].before else reference
     changes = [
-        Change(f"{name}, {lead.where}", before, after, "fooled")
+        (f"{name}, {lead.where}", before, after)
         for lead in leads[:SAID]
         if lead.words[0] == words
         for name, after in lead.bad.items()
@@ -131,4 +130,6 @@ def costs(results: Results, lead: Lead) -> Iterator[Markup]:
         and (kept := lead.good.get(c.contender)) is not None
         for words in [f"{c.contender}: {seconds:.2f} seconds, {lead.words[1]} {kept}"]
     ]
-    yield from scatter("What it costs", places, from_zero(places, "seconds"), lead.words[1])
+    most = max((place.x.value for place in places), default=0.0)
+    axis = Axis(0.0, max(1.1 * most, 0.01), "seconds")
+    yield from scatter("What it costs", places, axis, lead.words[1])

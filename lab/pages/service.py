@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from radarstream.lab.pages.charts import Share, measured
 from radarstream.lab.pages.leads import Lead, lead_of
-from radarstream.lab.pages.scales import Share, measured
 from radarstream.lab.pages.studies import Display
 from radarstream.lab.service.records import FILES
 from radarstream.lab.service.scoring import ServiceResults, frame_of, scored

@@ -10,11 +10,10 @@ from math import ceil
 
 from radarstream.defenses.retrieval.pools import checked_pool
 from radarstream.lab.attacks.corpus import Corpus, inject, ranked
-from radarstream.lab.attacks.protocol import BENIGN, Aim, Attack, Surface, UnattackableError
+from radarstream.lab.attacks.protocol import BENIGN, Attack, Surface, UnattackableError
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
-from radarstream.lab.attacks.whitebox.crafting import Checkpoint, WhiteBox, craft
-from radarstream.lab.attacks.whitebox.encoder import Tools
+from radarstream.lab.attacks.whitebox.crafting import WhiteBox
 from radarstream.lab.attacks.whitebox.registry import WHITE_BOX, white_box
 from radarstream.lab.retrieval.records import Candidate, PoolRow
 from radarstream.lab.study.rows import PassageRow
@@ -67,9 +66,8 @@ def on_corpus(name: str) -> bool:
 
 
 def budgeted(spec: Spec, budget: Mapping[str, int]) -> str:
-    """The spec of a white-box attack, with the parts of the budget that it has options for.
-
-    An attack in cycles gets as many as hold the steps of the budget.
+    """The spec of a white-box attack, with the parts of the budget that it has options for. An
+    attack in cycles gets as many as hold the steps of the budget.
     """
     known = {field.name for field in fields(WHITE_BOX[spec.method])}  # type: ignore[arg-type]
     if "cycles" in known and "steps" in budget:
@@ -84,14 +82,6 @@ def white_box_of(condition: str) -> WhiteBox | None:
     """The white-box attack of a condition; None where it is another."""
     spec = Spec.of(condition)
     return white_box(spec.method, **dict(spec.options)) if spec.method in WHITE_BOX else None
-
-
-def crafted(
-    condition: str, box: WhiteBox, aims: list[Aim], tools: Tools, seed: int, progress: Checkpoint
-) -> Attack:
-    """A white-box attack whose texts are written. Raises ConfigurationError, ModelError."""
-    made = craft(box, aims, tools, seed=seed, progress=progress)
-    return replace(made.attack, name=condition)
 
 
 Passages = Mapping[str, PassageRow]
@@ -132,9 +122,8 @@ class Stage:
     def attacked(
         self, attack: Attack | None, snapshot: SearchSnapshot
     ) -> tuple[Corpus, str, Labels]:
-        """The corpus under an attack, the question as it is asked, and the labels.
-
-        Raises UnattackableError.
+        """The corpus under an attack, the question as it is asked, and the labels. Raises
+        UnattackableError.
         """
         if attack is None:
             return self.questions.corpus, snapshot.query.text, snapshot.labels or Labels()
@@ -147,9 +136,8 @@ class Stage:
 def in_order(
     query: Query, texts: Sequence[RankedText], asked: SearchSnapshot, models: Models
 ) -> list[RankedText]:
-    """The texts as rerankers are given them: by the retriever's similarity, nearest first.
-
-    Raises ModelError.
+    """The texts as rerankers are given them: by the retriever's similarity, nearest first. Raises
+    ModelError.
     """
     documents = tuple(replace(text.document, rank=n) for n, text in enumerate(texts, start=1))
     snapshot = SearchSnapshot(query, asked.observed_at, documents)
@@ -171,7 +159,6 @@ def snapshot_of(
     pool: PoolRow, passages: Passages, asked: SearchSnapshot, ranks: Sequence[int] | None = None
 ) -> SearchSnapshot:
     """What a search returned: the whole pool, or the documents at the `ranks` in this order.
-
     `asked` is the question as the data set has it. Documents are ranked anew from 1.
     """
     places = range(1, len(pool.candidates) + 1) if ranks is None else ranks

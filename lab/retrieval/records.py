@@ -7,6 +7,7 @@ answer of a defence from the documents that a reranker kept. All results are com
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from radarstream.lab.study.rows import PassageRow, StudyRow
@@ -19,9 +20,8 @@ Key = tuple[str, str]  # condition, query id
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One text of a pool; its place in the pool, counted from 1, is its rank.
-
-    `right` says that the text names a right answer as whole words.
+    """One text of a pool; its place in the pool, counted from 1, is its rank. `right` says that the
+    text names a right answer as whole words.
     """
 
     id: str
@@ -32,9 +32,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PoolRow:
-    """One question under one condition, `question` as it was asked.
-
-    Without candidates the question cannot be attacked, and `detail` says why.
+    """One question under one condition, `question` as it was asked. Without candidates the question
+    cannot be attacked, and `detail` says why.
     """
 
     error: ClassVar[None] = None  # a retriever that fails ends the run
@@ -46,10 +45,7 @@ class PoolRow:
     labels: Labels = Labels()
     detail: str = ""
 
-    @property
-    def key(self) -> Key:
-        """What tells a pool from all others."""
-        return self.condition, self.query_id
+    key = property(attrgetter("condition", "query_id"))
 
     @property
     def planted(self) -> frozenset[int]:
@@ -72,7 +68,6 @@ class RerankingRow(StudyRow):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedRow(StudyRow):
     """What the defence `before` which the reranker `behind` stands answers; None is an abstention.
-
     The contender is both.
     """
 

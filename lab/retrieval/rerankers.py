@@ -1,13 +1,12 @@
 """Rerankers by their specs, their thresholds, and their application to pools as in production."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.defenses.registry import RERANKERS, build_defense, build_reranker
-from radarstream.lab.methods.gmtp import Gmtp
 from radarstream.lab.retrieval.records import GuardedRow, RerankingRow, both
 from radarstream.lab.study.costs import ItemCosts, Ledger, Spending
 from radarstream.lab.study.rows import error_words
@@ -15,10 +14,9 @@ from radarstream.lab.study.scoring import is_correct
 from radarstream.lab.study.specs import ALL, Spec, expanded, parse_specs, servable
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
-from radarstream.pipelines.signals.fulfilment import Failure, check_needs, drive
+from radarstream.pipelines.signals.fulfilment import Failure, check_needs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import rerank
-from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -33,7 +31,6 @@ def reranker_of(spec: Spec) -> RetrievalDefense:
 
 def parse_rerankers(text: str) -> tuple[Spec, ...]:
     """Read a list such as `gmtp,prog_rank:gate_temperature=0.1`; `all` stands for every method.
-
     `none` comes first and is never left out. Raises ConfigurationError for an empty list, for what
     cannot be read and for options that a method refuses.
 
@@ -50,10 +47,9 @@ def parse_rerankers(text: str) -> tuple[Spec, ...]:
 def served(
     specs: Sequence[Spec], build: Callable[[frozenset[str]], Models], insisted: str
 ) -> tuple[tuple[Spec, ...], Models, tuple[str, ...]]:
-    """The rerankers that models can serve, these models, and notes on those left out.
-
-    `build` makes the models that answer some needs. Raises ConfigurationError for a reranker that
-    `insisted`, the list it came from, names by itself.
+    """The rerankers that models can serve, these models, and notes on those left out. `build` makes
+    the models that answer some needs. Raises ConfigurationError for a reranker that `insisted`, the
+    list it came from, names by itself.
     """
 
     def check(spec: Spec) -> None:
@@ -63,17 +59,6 @@ def served(
     kept, notes = servable(specs, check, insisted)
     needs = frozenset[str]().union(*(reranker_of(spec).needs for spec in kept))
     return kept, build(needs), notes
-
-
-def takes_reference(method: RetrievalDefense) -> bool:
-    """Whether a reranker is to be given its reference by honest documents."""
-    return isinstance(method, Gmtp) and method.mode == "calibrated" and method.reference is None
-
-
-def with_reference(method: RetrievalDefense, reference: float) -> RetrievalDefense:
-    """The same reranker with a reference."""
-    assert isinstance(method, Gmtp)
-    return replace(method, reference=reference)
 
 
 def relevant_pairs(tuning: Sequence[SearchSnapshot], seed: int) -> list[tuple[str, str]]:
@@ -92,44 +77,29 @@ def relevant_pairs(tuning: Sequence[SearchSnapshot], seed: int) -> list[tuple[st
     return [pairs[place] for place in drawn]
 
 
-def reference_of(
-    method: RetrievalDefense, pairs: Sequence[tuple[str, str]], models: Models
-) -> float:
-    """GMTP's reference, measured on questions and passages that answer them. Raises ModelError."""
-    assert isinstance(method, Gmtp)
-    (found,) = drive([method.reference_from(pairs)], models)
-    return or_raise(found)
-
-
-@dataclass(frozen=True)
-class Reranker:
-    """A reranker under its name, which keeps so many candidates; `ledger` notes what queries cost.
-
-    Rerankers that ask the same models share a ledger, since the cache answers them together.
+def orders(
+    bare: RerankingRow,
+    method: RetrievalDefense,
+    keep: int,
+    ledger: Ledger,
+    snapshots: Sequence[SearchSnapshot],
+    models: Models,
+) -> list[RerankingRow]:
+    """What a reranker that keeps so many makes of snapshots, whose documents are a pool, one row
+    each as `bare` begins it, in one model batch. `ledger` notes what queries cost; rerankers that
+    ask the same models share one, since the cache answers them together.
     """
-
-    name: str
-    method: RetrievalDefense
-    keep: int
-    ledger: Ledger
-
-    def rerank(
-        self, condition: str, snapshots: Sequence[SearchSnapshot], models: Models
-    ) -> list[RerankingRow]:
-        """One row per snapshot, whose documents are a pool; in one model batch."""
-        tallies = [Spending(self.ledger) for _ in snapshots]
-        costs = ItemCosts(self.ledger, tallies)
-        outcomes = rerank(self.method, self.keep, snapshots, models, costs)
-        rows = []
-        for snapshot, outcome, tally in zip(snapshots, outcomes, tallies, strict=True):
-            row = RerankingRow(contender=self.name, condition=condition, query_id=snapshot.query.id)
-            if isinstance(outcome, Failure):
-                rows.append(replace(row, error=error_words(outcome)))
-                continue
-            assert outcome.reranking is not None
-            candidates = outcome.reranking.candidates
-            rows.append(replace(row, candidates=candidates, cost=tally.cost()))
-        return rows
+    tallies = [Spending(ledger) for _ in snapshots]
+    outcomes = rerank(method, keep, snapshots, models, ItemCosts(ledger, tallies))
+    rows = []
+    for snapshot, outcome, tally in zip(snapshots, outcomes, tallies, strict=True):
+        row = replace(bare, query_id=snapshot.query.id)
+        if isinstance(outcome, Failure):
+            rows.append(replace(row, error=error_words(outcome)))
+            continue
+        assert outcome.reranking is not None
+        rows.append(replace(row, candidates=outcome.reranking.candidates, cost=tally.cost()))
+    return rows
 
 
 def behind(before: str, reranker: str) -> Spec:

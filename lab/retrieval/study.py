@@ -2,7 +2,9 @@
 and every defence answers from what each reranker keeps.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from radarstream.connectors.models.response_cache import ResponseCache
@@ -11,27 +13,27 @@ from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
 from radarstream.lab.attacks.protocol import BENIGN, Attack
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.registry import attack_named
-from radarstream.lab.attacks.whitebox.crafting import Checkpoint
+from radarstream.lab.attacks.whitebox.crafting import Checkpoint, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
-from radarstream.lab.retrieval.pools import Stage, crafted, snapshot_of, white_box_of
+from radarstream.lab.methods.gmtp import Gmtp
+from radarstream.lab.retrieval.pools import Stage, snapshot_of, white_box_of
 from radarstream.lab.retrieval.records import FILES, PoolRow, RerankingRow
 from radarstream.lab.retrieval.rerankers import (
     REFERENCE,
-    Reranker,
     answered,
     behind,
-    reference_of,
+    orders,
     relevant_pairs,
     reranker_of,
-    takes_reference,
-    with_reference,
 )
 from radarstream.lab.study.costs import Ledger
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.kind import AT_ONCE, Keys, Request, Rows, batched
 from radarstream.lab.study.rows import PassageRow
 from radarstream.lab.study.specs import Spec
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -81,8 +83,8 @@ class Retrieval(CorpusKind):
         }
         self.places = Stage(self.questions, pool)
         self.tools, self.texts = tools, texts
-        self.ledgers: dict[frozenset[str], Ledger] = {}
-        self.built: dict[str, Reranker] = {}
+        self.ledgers: defaultdict[frozenset[str], Ledger] = defaultdict(Ledger)
+        self.built: dict[str, RetrievalDefense] = {}
 
     def begin(self, study: "Study") -> None:
         """Take up the rows."""
@@ -101,7 +103,6 @@ class Retrieval(CorpusKind):
 
     def attack_of(self, condition: str) -> Attack | None:
         """The attack of a condition; texts of white-box ones are written now, for all questions.
-
         Raises ConfigurationError where nothing offers the weights of the retriever, ModelError.
         """
         box = white_box_of(condition)
@@ -114,8 +115,9 @@ class Retrieval(CorpusKind):
         def show(done: int, parts: int) -> None:
             self.study.progress.doing = f"{condition}: {done} of {parts} questions attacked"
 
-        progress = Checkpoint(self.texts, show)
-        return crafted(condition, box, aims, self.tools(), self.request.seed, progress)
+        progress, seed = Checkpoint(self.texts, show), self.request.seed
+        made = craft(box, aims, self.tools(), seed=seed, progress=progress)
+        return replace(made.attack, name=condition)
 
     def gather(self, condition: str, items: Sequence[str]) -> Rows:
         """The pools of questions."""
@@ -128,42 +130,34 @@ class Retrieval(CorpusKind):
 
     def owed(self, method: Spec, condition: str) -> Keys:
         """A row for each pool, and for each that was reranked; perhaps for those to come."""
+        failed = {key for key, row in self.rows.items() if row.error is not None}
         return {
             id_: [(method.name, condition, id_, 0)]
             for id_ in self.asked
             if (pool := self.pools.get((condition, id_))) is None
-            or (pool.candidates and (not method.how or self.is_kept(method.how, condition, id_)))
+            or (pool.candidates and (method.how, condition, id_, 0) not in failed)
         }
 
-    def is_kept(self, reranker: str, condition: str, id_: str) -> bool:
-        """Whether a pool was reranked, or may be in this run."""
-        row = self.rows.get((reranker, condition, id_, 0))
-        return row is None or row.error is None
-
     def ready(self, method: Spec) -> None:
-        """Make the reranker, with a threshold from the tuning split if it takes one."""
-        if not method.how and method.name not in self.built:
-            made = self.calibrated(method)
-            ledger = self.ledgers.setdefault(made.needs, Ledger())
-            self.built[method.name] = Reranker(method.name, made, self.k, ledger)
-
-    def calibrated(self, spec: Spec) -> RetrievalDefense:
-        """The reranker, with a reference if it takes one and has none.
-
-        Raises ModelError when the documents cannot be measured.
+        """Make the reranker. GMTP gets its reference from the documents of the tuning split, if it
+        takes one and has none. Raises ModelError when they cannot be measured.
         """
-        method = reranker_of(spec)
-        if not takes_reference(method):
-            return method
+        if method.how or method.name in self.built:
+            return
+        self.built[method.name] = made = reranker_of(method)
+        if not isinstance(made, Gmtp) or made.mode != "calibrated" or made.reference is not None:
+            return
         pairs = relevant_pairs(self.tuning, self.request.seed)
-        self.study.progress.doing = f"{spec.name}: fitting its threshold"
-        found = self.study.threshold(
-            spec.name, lambda: reference_of(method, pairs, self.asking) if pairs else None
-        )
+        self.study.progress.doing = f"{method.name}: fitting its threshold"
+
+        def measure() -> float | None:
+            return or_raise(*drive([made.reference_from(pairs)], self.asking)) if pairs else None
+
+        found = self.study.threshold(method.name, measure)
         if found is None:
-            self.study.note([f"{spec.name} takes its threshold from each pool: {NO_PAIRS}"])
-            return method
-        return with_reference(method, found)
+            self.study.note([f"{method.name} takes its threshold from each pool: {NO_PAIRS}"])
+        else:
+            self.built[method.name] = replace(made, reference=found)
 
     def answer(
         self, method: Spec, condition: str, items: Sequence[str]
@@ -172,8 +166,10 @@ class Retrieval(CorpusKind):
         if not method.how:
             for part in batched(items, AT_ONCE):
                 snapshots = [self.snapshot(condition, id_) for id_ in part]
-                reranker = self.built[method.name]
-                yield len(part), reranker.rerank(condition, snapshots, self.asking)
+                made = self.built[method.name]
+                bare = RerankingRow(contender=method.name, condition=condition, query_id="")
+                ledger = self.ledgers[made.needs]
+                yield len(part), orders(bare, made, self.k, ledger, snapshots, self.asking)
             return
         for part in batched(items, self.request.settings.batch.queries):
             kept = {id_: self.rows[method.how, condition, id_, 0].kept for id_ in part}

@@ -1,5 +1,6 @@
 """Streams of questions through the service's own answerer, and the corpus that it searches."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,11 +12,11 @@ import numpy as np
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies
-from radarstream.lab.attacks.corpus import Corpus, corpus_of, ranked
+from radarstream.lab.attacks.corpus import Corpus, ranked
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.service.masking import MASKS, Proxy, candidates, chosen, cut
 from radarstream.lab.attacks.service.masking import ranked as ranked_words
-from radarstream.lab.attacks.service.protocol import MaskedDocument, Planted, Stream
+from radarstream.lab.attacks.service.protocol import MaskedDocument, Stream
 from radarstream.lab.service.policies import Policy
 from radarstream.lab.service.records import AskRow, Planned, ReplyRow
 from radarstream.lab.study.rows import Cost, PassageRow, error_words
@@ -28,9 +29,8 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.searching import Finding
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Embedder, Models
-from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.errors import BudgetSpentError, RadarstreamError
-from radarstream.schemas.prompt import Completion
+from radarstream.schemas.prompt import Completion, ContinuationQuery
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.verdict import Reason
 
@@ -47,9 +47,8 @@ class Probed:
 
 
 def drawn(questions: Questions, members: int, others: int, seed: int) -> list[Probed]:
-    """The documents to probe for, members and others mixed; fewer where the corpus is small.
-
-    Only documents with enough words to hide are drawn, and no two with the same words.
+    """The documents to probe for, members and others mixed; fewer where the corpus is small. Only
+    documents with enough words to hide are drawn, and no two with the same words.
     """
     known = [s.labels for s in questions.asked if s.labels and s.labels.answers]
     fit = {
@@ -90,83 +89,62 @@ def masked(one: Probed, proxy: Proxy, masks: int = MASKS) -> MaskedDocument:
     return MaskedDocument(one.id, text, spans, one.member)
 
 
-def with_planted(corpus: Corpus, planted: Sequence[Planted], variant: int) -> Corpus:
-    """The corpus with the texts that are planted for a variant of the questions."""
-    texts = [text.document for text in planted if text.variant == variant]
-    return Corpus((*corpus.entries, *corpus_of(texts).entries))
-
-
-@dataclass(frozen=True)
-class Searcher:
-    """Finds documents of a corpus in memory, nearest first."""
-
-    corpus: Corpus
-    embedder: Embedder
-
-    def nearest(self, text: str, wanted: int) -> Iterator[Document]:
-        """At most `wanted`, ranks from 1. Raises ModelError."""
-        found: tuple[RankedText, ...] = ranked(self.corpus, text, wanted, self.embedder)
-        return (one.document for one in found)
-
-
 BEGINNING: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)  # of every stream
+
+
+COUNTED: Final[Mapping[str, str]] = {
+    Method.COMPLETE: "calls",
+    Method.LOG_PROBS: "forwards",
+    Method.EMBED: "embeddings",
+    Method.PROBABILITIES: "pairs",
+}  # fields of `Cost`
 
 
 @dataclass
 class Tally:
     """What a question asks of the models, and how long that took when it was not yet cached."""
 
-    calls: int = 0
-    forwards: int = 0
-    embeddings: int = 0
-    pairs: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     saved: float = 0.0
+    started: float = 0.0
 
     def begin(self) -> None:
         """Count from nothing: another question begins."""
-        self.calls = self.forwards = self.embeddings = self.pairs = 0
-        self.saved = 0.0
+        self.counts, self.saved, self.started = Counter(), 0.0, perf_counter()
 
     def note(self, call: Call) -> Replies:
         """Pass a call on and count it. Raises ModelError like the model."""
         started = perf_counter()
         replies = call.ask()
-        took, asked = perf_counter() - started, len(call.requests)
-        match call.method:
-            case Method.COMPLETE:
-                self.calls += asked
-                made = sum(one.seconds for one in replies if isinstance(one, Completion))
-                self.saved += max(0.0, made - took)
-            case Method.LOG_PROBS:
-                self.forwards += sum(len(query.prompts) for query in call.requests)
-            case Method.EMBED:
-                self.embeddings += asked
-            case Method.PROBABILITIES:
-                self.pairs += asked
+        took = perf_counter() - started
+        if kind := COUNTED.get(call.method):
+            self.counts[kind] += sum(
+                len(one.prompts) if isinstance(one, ContinuationQuery) else 1
+                for one in call.requests
+            )
+        if call.method == Method.COMPLETE:
+            made = sum(one.seconds for one in replies if isinstance(one, Completion))
+            self.saved += max(0.0, made - took)
         return replies
 
-    def cost(self, seconds: float) -> Cost:
+    def cost(self) -> Cost:
         """The counts and the time of the question that is done."""
-        return Cost(
-            calls=self.calls,
-            forwards=self.forwards,
-            embeddings=self.embeddings,
-            pairs=self.pairs,
-            service_seconds=seconds + self.saved,
-        )
+        return Cost(**self.counts, service_seconds=perf_counter() - self.started + self.saved)
 
 
 @dataclass(frozen=True)
-class Retrievers:
-    """Where a stream's questions search: a corpus for each variant, `variants` by user."""
+class Searcher:
+    """Finds documents in memory, nearest first, in a corpus a variant; `variants` are by user."""
 
-    searchers: Mapping[int, Searcher]
+    corpora: Mapping[int, Corpus]
+    embedder: Embedder
     variants: Mapping[str, int] = field(default_factory=dict)
 
     def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
         """The nearest documents, and no more. Raises ModelError."""
-        searcher = self.searchers[self.variants.get(question.user, 0)]
-        yield found_for(question, searcher.nearest(question.text, wanted))
+        corpus = self.corpora[self.variants.get(question.user, 0)]
+        texts = ranked(corpus, question.text, wanted, self.embedder)
+        yield found_for(question, (text.document for text in texts))
 
 
 @dataclass(frozen=True)
@@ -178,14 +156,13 @@ class Setup:
     engine: Engine
     wanted: int
 
-    def opened(
-        self, policy: Policy, stream: Stream, searchers: Mapping[int, Searcher]
-    ) -> "Service":
+    def opened(self, policy: Policy, stream: Stream, corpora: Mapping[int, Corpus]) -> "Service":
         """A new service for a stream, with accounts that know nobody yet. Raises
         ConfigurationError.
         """
         tally = Tally()
         variants = {ask.user: ask.variant for ask in stream.asks if ask.variant}
+        searcher = Searcher(corpora, self.models.embedder, variants)
         settings = policy.of(self.settings)
         answerer = replace(build_answerer(settings, engine=self.engine), seed=seed_of)
         asked = self.models
@@ -200,7 +177,7 @@ class Setup:
             answerer,
             pipeline=replace(answerer.pipeline, models=models),
             control=build_control(settings, models),
-            retrievers={Origin.CORPUS: Retrievers(searchers, variants).retrieve},
+            retrievers={Origin.CORPUS: searcher.retrieve},
             methods=policy.method,
         )
         return Service(policy, answerer, tally, self.wanted)
@@ -218,9 +195,8 @@ class Service:
     def play(
         self, name: str, stream: Stream, asked: Sequence[str]
     ) -> Iterator[tuple[ReplyRow, list[PassageRow]]]:
-        """What becomes of every question of a stream, and the documents that were found.
-
-        `asked` are the ids of readers' questions.
+        """What becomes of every question of a stream, and the documents that were found. `asked`
+        are the ids of readers' questions.
         """
         at = BEGINNING
         for place, ask in enumerate(stream.asks):
@@ -232,7 +208,6 @@ class Service:
         ask = row.ask
         question = UserQuestion(ask.text, ask.user, at, Origin.CORPUS, self.wanted)
         self.tally.begin()
-        started = perf_counter()
         bare = ReplyRow(
             contender=self.policy.name,
             condition=row.stream,
@@ -243,14 +218,11 @@ class Service:
         try:
             reply = self.answerer.answer(question)
         except BudgetSpentError:
-            cost = self.tally.cost(perf_counter() - started)
-            return replace(bare, abstained=True, budget_spent=True, cost=cost), []
+            return replace(bare, abstained=True, budget_spent=True, cost=self.tally.cost()), []
         except RadarstreamError as error:
             return replace(bare, error=error_words(error)), []
-        cost = self.tally.cost(perf_counter() - started)
-        return replied(bare, reply, cost), [
-            PassageRow(document.content_id, document) for document in reply.documents
-        ]
+        passages = [PassageRow(document.content_id, document) for document in reply.documents]
+        return replied(bare, reply, self.tally.cost()), passages
 
 
 def replied(bare: ReplyRow, reply: Reply, cost: Cost) -> ReplyRow:

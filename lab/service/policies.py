@@ -166,7 +166,9 @@ def _static(parts: list[str]) -> Policy:
         if equals and named[-1] is not Module.PRIVACY:
             raise ConfigurationError(f"{part!r}: only privacy takes a method")
         modules += named
-        method = _mechanism(value) if equals else method
+        if equals and value not in MECHANISMS:
+            raise ConfigurationError(f"no noise {value!r}; there is {', '.join(MECHANISMS)}")
+        method = value if equals else method
     modules = modules or list(Module)
     shown = "+".join(SHORT[module] for module in Module if module in modules)
     shown = shown.replace("privacy", f"privacy={method}") if method else shown
@@ -175,12 +177,6 @@ def _static(parts: list[str]) -> Policy:
     heading = FULL if is_full else f"{FULL}:{shown}{options}"
     given = {"policy": FULL, "modules": tuple(modules), "always": (), **changes}
     return Policy(heading, tuple(given.items()), method or EXPONENTIAL)
-
-
-def _mechanism(name: str) -> str:
-    if name not in MECHANISMS:
-        raise ConfigurationError(f"no noise {name!r}; there is {', '.join(MECHANISMS)}")
-    return name
 
 
 def _module(name: str) -> Module:

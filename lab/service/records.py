@@ -7,6 +7,7 @@ the service to one question under one policy. All results are computed from thes
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from radarstream.lab.attacks.service.protocol import Ask, MaskedDocument
@@ -22,10 +23,7 @@ class ProbeRow:
 
     document: MaskedDocument
 
-    @property
-    def key(self) -> str:
-        """What tells a document from all others."""
-        return self.document.id
+    key = property(attrgetter("document.id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +36,7 @@ class StreamRow:
     planted: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    @property
-    def key(self) -> str:
-        """What tells a stream from all others."""
-        return self.stream
+    key = property(attrgetter("stream"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +49,7 @@ class AskRow:
     place: int
     ask: Ask
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """What tells a question from all others."""
-        return self.stream, self.ask.id
+    key = property(attrgetter("stream", "ask.id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +85,8 @@ class ReplyRow(StudyRow):
     kept: tuple[str, ...] = ()
     planned: Planned = Planned()
 
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What tells a row from all others."""
-        return self.contender, self.condition, self.ask_id
-
-    @property
-    def asked(self) -> tuple[str, str]:
-        """The key of the question."""
-        return self.condition, self.ask_id
+    key = property(attrgetter("contender", "condition", "ask_id"))
+    asked = property(attrgetter("condition", "ask_id"))  # the key of the question
 
 
 FILES: Mapping[type[Any], str] = {

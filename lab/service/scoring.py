@@ -4,8 +4,8 @@ A study's results: every policy in every stream, what attackers got, and what re
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from radarstream.lab.attacks.service.protocol import Ask
 from radarstream.lab.service.records import AskRow, ProbeRow, ReplyRow, StreamRow
 from radarstream.lab.study.context_quality import faithfulness_lex, recall_lex, relevancy_lex
 from radarstream.lab.study.frame import YES, Values, columns_of, identity, tidy
-from radarstream.lab.study.judging import Judgement, judged_columns, judgements_in
+from radarstream.lab.study.judging import judged_columns, judgements_in
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.results import (
     Result,
@@ -43,42 +43,22 @@ PROBED: Final = (*(f"{what}_{side}" for what in ("whole", "called") for side in 
 WORDS: Final = Scoring(TOLD, (), ("exact_members",))
 
 
-@dataclass(frozen=True)
 class Held:
-    """The rows of a study; `judged` is what a judge said, by policy, stream and question."""
+    """The rows of a directory; `judged` is what a judge said, by policy, stream and question."""
 
-    asks: Mapping[tuple[str, str], AskRow]
-    probes: Mapping[str, ProbeRow]
-    passages: Mapping[str, PassageRow]
-    replies: Sequence[ReplyRow]
-    streams: Mapping[str, StreamRow]
-    judged: Mapping[tuple[str, str, str], Judgement] = field(default_factory=dict)
+    def __init__(self, store: RowStore) -> None:
+        self.asks, self.probes = store.of(AskRow), store.of(ProbeRow)
+        self.passages, self.streams = store.of(PassageRow), store.of(StreamRow)
+        self.replies = store.of(ReplyRow)
+        said = judgements_in(store)
+        self.judged = {(one.contender, one.condition, one.query_id): one for one in said}
 
     def planted(self, stream: str) -> frozenset[str]:
         """The ids of the texts that are planted in a stream."""
         return frozenset(self.streams[stream].planted) if stream in self.streams else frozenset()
 
 
-def held_in(store: RowStore) -> Held:
-    """The rows of a directory."""
-    return Held(
-        store.of(AskRow),
-        store.of(ProbeRow),
-        store.of(PassageRow),
-        tuple(store.of(ReplyRow).values()),
-        store.of(StreamRow),
-        {(one.contender, one.condition, one.query_id): one for one in judgements_in(store)},
-    )
-
-
-def line_table(held: Held) -> pl.DataFrame:
-    """One line per question."""
-    known = {row.key: row for row in held.replies}
-    lines = [line_of(held, row, known) for row in held.replies if row.asked in held.asks]
-    return tidy(lines, COLUMNS)
-
-
-def line_of(held: Held, row: ReplyRow, known: Mapping[Any, ReplyRow]) -> Values:
+def line_of(held: Held, row: ReplyRow) -> Values:
     """One question, by the columns of the table; columns that mean nothing for it are null."""
     ask = held.asks[row.asked].ask
     line = identity(row) | {"query_id": ask.about, "run_up": ask.run_up}
@@ -96,14 +76,13 @@ def line_of(held: Held, row: ReplyRow, known: Mapping[Any, ReplyRow]) -> Values:
         **{f"acts_{module.value}": module.value in planned.modules for module in Module},
         **answered(held, row, ask),
         **judged_columns(held.judged.get(row.key)),
-        **weakened(row, known.get((row.contender, row.condition, ask.same_as or ""))),
+        **weakened(row, held.replies.get((row.contender, row.condition, ask.same_as or ""))),
     }
 
 
 def answered(held: Held, row: ReplyRow, ask: Ask) -> dict[str, Any]:
-    """What the reply to a reader's or an attacker's question is worth.
-
-    The closest right answer counts for recall; an abstention claims nothing.
+    """What the reply to a reader's or an attacker's question is worth. The closest right answer
+    counts for recall; an abstention claims nothing.
     """
     context = [held.passages[id_].document.passage for id_ in row.kept]
     found = [held.passages[id_].document.passage for id_ in row.found]
@@ -144,13 +123,12 @@ def weakened(row: ReplyRow, bare: ReplyRow | None) -> dict[str, Any]:
 
 
 def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One line per hidden word that was asked for, and one per document that was probed.
-
-    A question that failed gives no line, nor does a document one of whose questions failed.
+    """One line per hidden word that was asked for, and one per document that was probed. A question
+    that failed gives no line, nor does a document one of whose questions failed.
     """
     given: dict[tuple[str, str, str], dict[int, str] | None] = {}
     wanted: defaultdict[tuple[str, str, str], set[int]] = defaultdict(set)
-    for row in held.replies:
+    for row in held.replies.values():
         asked = held.asks.get(row.asked)
         if asked is None or not asked.ask.masks or asked.ask.same_as or asked.ask.run_up:
             continue
@@ -277,16 +255,17 @@ class ServiceResults(Results):
 
 
 def frame_of(_: StudyRecord, store: RowStore) -> pl.DataFrame:
-    """The table of all replies."""
-    return line_table(held_in(store))
+    """One line per question."""
+    held = Held(store)
+    rows = [row for row in held.replies.values() if row.asked in held.asks]
+    return tidy([line_of(held, row) for row in rows], COLUMNS)
 
 
 def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> ServiceResults:
-    """Score everything; what has no row is left out.
-
-    Some streams ask several questions about one thing, so that signs are flipped by question.
+    """Score everything; what has no row is left out. Some streams ask several questions about one
+    thing, so that signs are flipped by question.
     """
-    held = held_in(store)
+    held = Held(store)
     groups = {name: [name] for name in record.conditions}
     masks, probes = (grouped(frame, groups) for frame in mask_tables(held))
     documents = scored_cells(probes, record, Scoring(PROBED))

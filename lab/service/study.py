@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import Engine
 
+from radarstream.lab.attacks.corpus import Corpus, corpus_of
 from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
 from radarstream.lab.attacks.service.masking import Proxy
 from radarstream.lab.attacks.service.protocol import Stream, World
 from radarstream.lab.attacks.service.registry import service_attack
 from radarstream.lab.service.playing import (
     Probed,
-    Searcher,
     Setup,
     drawn,
     masked,
-    with_planted,
     without,
 )
 from radarstream.lab.service.policies import REFERENCE, Policy
@@ -154,14 +153,20 @@ class Services(CorpusKind):
     ) -> Iterator[tuple[int, Rows]]:
         """The replies of a service under a policy; they are kept when the stream has ended."""
         stream, corpus = self.stream(condition), self.questions.corpus
-        embedder = self.asking.embedder
-        searchers = {
-            variant: Searcher(with_planted(corpus, stream.planted, variant), embedder)
+        corpora = {
+            variant: Corpus(
+                (
+                    *corpus.entries,
+                    *corpus_of(
+                        text.document for text in stream.planted if text.variant == variant
+                    ).entries,
+                )
+            )
             for variant in {0, *(ask.variant for ask in stream.asks)}
         }
         rows: list[ReplyRow] = []
         passages: dict[str, PassageRow] = {}
-        service = self.setup.opened(self.policies[method.name], stream, searchers)
+        service = self.setup.opened(self.policies[method.name], stream, corpora)
         for row, found in service.play(condition, stream, self.asked):
             rows.append(row)
             passages |= {one.id: one for one in found if one.id not in self.passages}

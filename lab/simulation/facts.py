@@ -15,23 +15,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-_HEADS = ("Bel", "Cor", "Dun", "El", "Far", "Gal", "Hol", "Kes", "Lor", "Mar", "Nor", "Ost", "Pel")
-_MIDDLES = ("a", "ber", "den", "e", "ing", "lo", "mi", "ra", "ster", "ti", "va", "wen")
-_TAILS = ("brook", "croft", "dale", "fell", "gate", "holm", "mere", "nys", "rick", "stead", "vane")
-_FORENAMES = (
-    *("Ada", "Boris", "Carla", "Daniel", "Edith", "Felix", "Greta", "Hugo", "Irene", "Jonas"),
-    *("Karin", "Leon", "Mona", "Nils", "Olga", "Paul", "Rosa", "Stefan", "Tilda", "Viktor"),
-)
-_POSITIONS = (  # roles with topics of pages about them
-    ("mayor of {name}", ("tram lines", "the town hall", "flood walls")),
-    (
-        "chief executive of {name} Industries",
-        ("factory sites", "export orders", "the annual report"),
-    ),
-    ("head coach of {name} Rovers", ("away matches", "the youth academy", "season tickets")),
-    ("rector of the University of {name}", ("tuition fees", "the library", "new laboratories")),
-    ("director of the {name} Museum", ("the new wing", "loan exhibitions", "school visits")),
-)
 _CHANGES = (0, 0, 1, 1, 2, 3, 4, 5)  # about a quarter of the questions never change
 _FIRST_START = date(2009, 3, 1)
 _CHANGE_YEARS = range(2012, 2025)
@@ -140,7 +123,7 @@ def invented_facts(count: int, seed: int) -> list[Fact]:
 
 
 def _invent(rng: Random) -> Fact:
-    role, topics = rng.choice(_POSITIONS)
+    role, topics = rng.choice(_data()["invented"]["positions"])
     role = role.format(name=_name(rng))
     people = _people(rng, 10)
     changes = rng.choice(_CHANGES)
@@ -162,7 +145,7 @@ def _invent(rng: Random) -> Fact:
 
 
 def _name(rng: Random) -> str:
-    return rng.choice(_HEADS) + rng.choice(_MIDDLES) + rng.choice(_TAILS)
+    return "".join(rng.choice(parts) for parts in _data()["invented"]["syllables"])
 
 
 def _people(rng: Random, count: int) -> list[str]:
@@ -170,5 +153,5 @@ def _people(rng: Random, count: int) -> list[str]:
     surnames: dict[str, None] = {}
     while len(surnames) < count:
         surnames[_name(rng)] = None
-    forenames = rng.sample(_FORENAMES, count)
+    forenames = rng.sample(_data()["invented"]["forenames"], count)
     return [f"{first} {last}" for first, last in zip(forenames, surnames, strict=True)]

@@ -155,9 +155,8 @@ def _slots(genre: Genre, scene: Scene, rng: Random) -> dict[str, str]:
 
 
 def _written_on(genre: Genre, scene: Scene, rng: Random) -> date:
-    """A day while the page's answer held; for a current page one of the last months.
-
-    A lasting page was written when its answer was new, or before any snapshot.
+    """A day while the page's answer held; for a current page one of the last months. A lasting page
+    was written when its answer was new, or before any snapshot.
     """
     holding = scene.fact.holdings[scene.holding]
     if genre.stance is Stance.STALE:

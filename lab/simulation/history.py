@@ -59,10 +59,9 @@ class SimulationOptions:
 
 
 def simulate_history(options: SimulationOptions) -> list[dict[str, Any]]:
-    """One entry per question: {"question", "provenance", "yearly_contexts": {year: {...}}}.
-
-    Entries about invented places carry "synthetic": true; a year with several joint answers
-    carries "all_answers_required": true.
+    """One entry per question: {"question", "provenance", "yearly_contexts": {year: {...}}}. Entries
+    about invented places carry "synthetic": true; a year with several joint answers carries
+    "all_answers_required": true.
     """
     return [_entry(fact, options) for fact in _chosen_facts(options)]
 

@@ -10,7 +10,7 @@
 - Holm's step-down correction (S. Holm, 1979), valid under any dependence. SciPy has none.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from radarstream.lab.study.rates import QUESTION, TAIL, Clustered, Interval
+from radarstream.lab.study.rates import QUESTION, TAIL, Clustered
 from radarstream.schemas.evidence import FloatArray
 
 ANSWER = ("condition", "query_id", "step")  # what tells the answers of one contender apart
@@ -41,10 +41,9 @@ class PairedTest(StrEnum):
 class Difference:
     """A contender's rate minus the reference's, over the answers that both could be scored on.
 
-    `pairs` are those answers; `excluded` answers are left out because one of the two failed or is
-    missing. `only_contender` and `only_reference` count the pairs in which that one alone hits.
-    The interval is Tango's over questions (see `intervals`); `p_holm` is corrected for all
-    differences of the same quantity.
+    `pairs` are those answers. `only_contender` and `only_reference` count the pairs in which that
+    one alone hits. The interval is Tango's over questions (see `rates`); `p_holm` is corrected for
+    all differences of the same quantity.
     """
 
     value: float | None
@@ -54,7 +53,6 @@ class Difference:
     p_holm: float | None
     test: PairedTest
     pairs: int
-    excluded: int
     only_contender: int
     only_reference: int
 
@@ -91,84 +89,34 @@ def by_question(values: pl.DataFrame) -> tuple[FloatArray, FloatArray, FloatArra
     return gains, losses, n
 
 
-def mean_interval(values: pl.DataFrame, span: float = 1.0) -> Interval:
-    """The 95 % interval of the mean of paired values in [-span, span]."""
-    gains, losses, n = by_question(values)
-    low, high = difference_interval(gains / span, losses / span, n).tolist()
-    return span * low, span * high
-
-
-def compared(
-    cells: Mapping[Cell, pl.DataFrame],
-    keys: Iterable[Cell],
-    columns: Iterable[str],
-    reference: str,
-    *,
-    static: bool = False,
-    seed: int,
-) -> dict[Cell, dict[str, Difference]]:
-    """The differences of cells to the reference under the same condition, by column.
-
-    Cells and columns without a value are left out. Holm's correction takes all cells of a column as
-    one family.
-    """
-    wanted = [k for k in keys if k[0] != reference and {k, (reference, k[1])} <= cells.keys()]
-    found: dict[Cell, dict[str, Difference]] = {}
-    for column in columns:
-        family = [key for key in wanted if cells[key][column].count()]
-        pairs = [(cells[key], cells[reference, key[1]]) for key in family]
-        told = differences(pairs, column, static=static, seed=seed)
-        for key, difference in zip(family, told, strict=True):
-            found.setdefault(key, {})[column] = difference
-    return found
-
-
 def differences(
     pairs: Sequence[tuple[pl.DataFrame, pl.DataFrame]], column: str, *, static: bool, seed: int
 ) -> list[Difference]:
-    """One difference per pair of a contender's and the reference's answers, in order.
-
-    `static` says that a question has one answer. Holm's correction takes all of them as one family.
+    """One difference per pair of a contender's and the reference's answers, in order. `static` says
+    that a question has one answer. Holm's correction takes all of them as one family.
     """
     found = []
     for ours, theirs in pairs:
         values = paired(values_of(ours, column), values_of(theirs, column))
-        found.append(_difference(values, _excluded(ours, theirs), static=static, seed=seed))
+        found.append(_difference(values, static=static, seed=seed))
     corrected = iter(holm([d.p_value for d in found if d.p_value is not None]))
     return [d if d.p_value is None else replace(d, p_holm=next(corrected)) for d in found]
 
 
-def _excluded(ours: pl.DataFrame, theirs: pl.DataFrame) -> int:
-    """How many answers failed or are missing on either side."""
-    sound = pl.col("error").is_null().sum().alias("sound")
-    sides = pl.concat([ours, theirs]).group_by(ANSWER).agg(sound)
-    return int((sides["sound"] < 2).sum())
-
-
-def _difference(values: pl.DataFrame, excluded: int, *, static: bool, seed: int) -> Difference:
+def _difference(values: pl.DataFrame, *, static: bool, seed: int) -> Difference:
     found = values["value"].to_numpy()
     only_contender, only_reference = int((found > 0).sum()), int((found < 0).sum())
     test = PairedTest.MCNEMAR if static else PairedTest.SIGN_FLIP
     if not len(found):
-        return Difference(None, None, None, None, None, test, 0, excluded, 0, 0)
+        return Difference(None, None, None, None, None, test, 0, 0, 0)
     if static:
         p_value = mcnemar_exact(only_contender, only_reference)
     else:
         gains, losses, _ = by_question(values)
         p_value, test = sign_flip(gains - losses, seed=seed)
-    low, high = mean_interval(values)
-    return Difference(
-        value=float(found.mean()),
-        low=low,
-        high=high,
-        p_value=p_value,
-        p_holm=None,
-        test=test,
-        pairs=len(found),
-        excluded=excluded,
-        only_contender=only_contender,
-        only_reference=only_reference,
-    )
+    low, high = difference_interval(*by_question(values)).tolist()
+    value, pairs = float(found.mean()), len(found)
+    return Difference(value, low, high, p_value, None, test, pairs, only_contender, only_reference)
 
 
 def mcnemar_exact(only_one: int, only_other: int) -> float:
@@ -219,7 +167,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def difference_interval(gains: FloatArray, losses: FloatArray, trials: FloatArray) -> FloatArray:
     """(2,) or (columns, 2): the interval of sum(gains - losses) / sum(trials) over clusters.
-
     `gains` and `losses` count the pairs in which one side alone hits; (-1, 1) without a pair.
     """
     sample = Clustered.of_differences(gains, losses, trials)

@@ -37,9 +37,8 @@ def recall_lex(expected: str, context: Sequence[str]) -> float:
 
 
 def relevancy_lex(question: str, answers: Sequence[str], context: Sequence[str]) -> float:
-    """Share of the context's statements with a right answer's or the question's words.
-
-    0 without any statement.
+    """Share of the context's statements with a right answer's or the question's words. 0 without
+    any statement.
     """
     wanted = [_words(text) for text in (question, *answers)]
     found = [

@@ -1,6 +1,6 @@
 """What methods ask of the models and how long that takes, charged item by item."""
 
-from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final, TypeVar
@@ -14,27 +14,18 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     Norms,
+    PluginRequest,
     Relate,
     Request,
 )
-from radarstream.lab.insights import (
-    Attention,
-    MaskedQuery,
-    MaskedTokenProbabilities,
-    ProbeGradients,
-    ProbeQuery,
-    SalienceQuery,
-    TokenSaliences,
-)
+from radarstream.lab.insights import Attention, AttentionQuery, MaskedQuery
 from radarstream.lab.study.rows import Cost
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
 
-ItemT = TypeVar("ItemT", bound=Hashable)
 ResultT = TypeVar("ResultT")
-Insight = ProbeGradients | TokenSaliences | MaskedTokenProbabilities | Attention
 ATOMIC: Final = "atomic_seconds"  # fields of `Cost`
 RELATIONS: Final = "relation_seconds"
 SELECTION: Final = "selection_seconds"
@@ -43,47 +34,31 @@ GENERATION: Final = "generation_seconds"
 
 @dataclass
 class Ledger:
-    """The completions of a batch, and the seconds of its pairs, texts and token queries.
+    """The completions of a batch, and the `seconds` of its pairs, texts and queries.
 
-    The seconds of a call are wall clock, divided evenly among its requests. Queries of gradients,
-    hidden tokens and attention keep the seconds of the first call. `judged` tells whether
-    the language model was asked how answers relate; its time is in that of the pairs.
+    The seconds of a call are wall clock, divided evenly among the requests that no call had before:
+    a response cache answers the others in next to no time. `judged` tells whether the language
+    model was asked how answers relate; its time is in that of the pairs.
     """
 
     completions: dict[bytes, Completion] = field(default_factory=dict)
-    pair_seconds: dict[AnswerPair, float] = field(default_factory=dict)
-    text_seconds: dict[str, float] = field(default_factory=dict)
-    token_seconds: dict[ContinuationQuery, float] = field(default_factory=dict)
-    query_seconds: dict[Hashable, float] = field(default_factory=dict)
+    seconds: dict[Hashable, float] = field(default_factory=dict)
     judged: bool = False
 
     def note(self, call: Call) -> Replies:
         """Pass a call on and note its cost. Raises ModelError like the model."""
         started = perf_counter()
         replies = call.ask()
-        share = (perf_counter() - started) / len(call.requests)
-        match call.method:
-            case Method.COMPLETE:
-                self.judged |= any(p.task is Task.JUDGE_RELATION for p in call.requests)
-                for prompt, completion in zip(call.requests, replies, strict=True):
-                    if isinstance(completion, Completion):
-                        self.completions[prompt.digest()] = completion
-            case Method.PROBABILITIES:
-                self.pair_seconds.update(dict.fromkeys(call.requests, share))
-            case Method.EMBED:
-                self.text_seconds.update(dict.fromkeys(call.requests, share))
-            case Method.LOG_PROBS:
-                self.token_seconds.update(dict.fromkeys(call.requests, share))
-            case _:  # of a network about its own workings
-                self._note_first(call.requests, share * len(call.requests))
+        took = perf_counter() - started
+        if call.method == Method.COMPLETE:
+            self.judged |= any(p.task is Task.JUDGE_RELATION for p in call.requests)
+            for prompt, completion in zip(call.requests, replies, strict=True):
+                if isinstance(completion, Completion):
+                    self.completions[prompt.digest()] = completion
+        else:
+            fresh = set(call.requests) - self.seconds.keys()
+            self.seconds.update(dict.fromkeys(fresh, took / max(1, len(fresh))))
         return replies
-
-    def _note_first(self, queries: Sequence[Hashable], seconds: float) -> None:
-        """Divide the seconds of a call among the queries that were not asked before: the response
-        cache answers the others in next to no time.
-        """
-        fresh = set(queries) - self.query_seconds.keys()
-        self.query_seconds.update(dict.fromkeys(fresh, seconds / max(1, len(fresh))))
 
 
 @dataclass
@@ -104,12 +79,11 @@ class Spending:
     def charge(self, request: Request, response: Any = None) -> None:
         """Count one request, once it is answered."""
         match request:
-            case LogProbsAll(requests=parts):
-                for part, answer in zip(parts, response, strict=True):
-                    self.charge(part, answer)
-            case CompleteAll(requests=singles) | AttemptAll(requests=singles):
-                for single in singles:
-                    self.charge(single)
+            case CompleteAll(requests=parts) | AttemptAll(requests=parts):
+                for part in parts:
+                    self.charge(part)
+            case LogProbsAll(requests=scored):
+                list(map(self.charge, scored, response))
             case Complete():
                 (prompt,) = prompts_of([request])
                 self.charge_prompt(prompt, GENERATION if request.final else ATOMIC)
@@ -119,23 +93,19 @@ class Spending:
                 related = zip(premises, hypotheses, strict=True)
                 self.charge_pairs(AnswerPair(question, *pair) for pair in related)
             case Embed(texts=texts) | Norms(texts=texts):
-                self._charge_each("embeddings", texts, self.ledger.text_seconds, SELECTION)
-            case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities() | Attention():
-                self._charge_insight(request)
-
-    def add_seconds(self, own: float) -> None:
-        """Count the method's own computation."""
-        self.add(SELECTION, own)
+                self._charge_each(texts)
+            case Attention(query=query):
+                self._charge_each([query])
+            case PluginRequest():
+                self._charge_each(getattr(request, "queries", ()))
 
     def charge_prompt(self, prompt: Prompt, stage: str | None) -> None:
         """Count a prompt and its completion, its seconds under a stage; None: nowhere. One that
         failed was asked and took no time.
         """
-        if not self._is_new(prompt.digest()):
-            return
-        self.add("calls", 1)
+        is_new = self._charge("calls", prompt.digest(), stage=None)
         completion = self.ledger.completions.get(prompt.digest())
-        if completion is None:
+        if not is_new or completion is None:
             return
         counted = completion.prompt_tokens > 0  # every prompt has some tokens
         self.add("prompt_tokens", completion.prompt_tokens if counted else None)
@@ -145,7 +115,7 @@ class Spending:
 
     def charge_pairs(self, pairs: Iterable[AnswerPair]) -> None:
         """Count answers to be related, and what the language model was asked to relate them."""
-        new = self._charge_each("pairs", pairs, self.ledger.pair_seconds, RELATIONS)
+        new = [pair for pair in pairs if self._charge("pairs", pair, stage=RELATIONS)]
         if self.ledger.judged:  # its rules take a tenth of a second to read
             from radarstream.pipelines.signals.relation_judge import prompts_for
 
@@ -166,45 +136,35 @@ class Spending:
         """Count the prompts whose continuation was scored."""
         query = ContinuationQuery(prompts_of(request.rows), request.continuation)
         scored = [(prompt.digest(), query.continuation) for prompt in query.prompts]
-        if fresh := sum(map(self._is_new, scored)):
-            self.add("forwards", fresh)
+        if fresh := sum(self._charge("forwards", one, stage=None) for one in scored):
             self.add("continuation_tokens", fresh * response.shape[1])
-            self.add(SELECTION, self.ledger.token_seconds.get(query, 0.0))
+            self.add(SELECTION, self.ledger.seconds.get(query, 0.0))
 
-    def _charge_insight(self, request: Insight) -> None:
-        """Count what a network is asked about its own workings."""
-        if isinstance(request, Attention):
-            self._charge_query("attended", 1, request.query)
-            return
-        for query in request.queries:
-            match query:
-                case ProbeQuery(runs=runs):
-                    self._charge_query("passes", runs, query)
-                case SalienceQuery():
-                    self._charge_query("passes", 1, query)
+    def _charge_each(self, items: Iterable[Any]) -> None:
+        """Count texts to embed, and what a network is asked about its own workings."""
+        for item in items:
+            match item:
+                case str():
+                    self._charge("embeddings", item)
+                case AttentionQuery():
+                    self._charge("attended", item)
                 case MaskedQuery(spans=spans):
-                    self._charge_query("masked", len(spans), query)
+                    self._charge("masked", item, len(spans))
+                case _:
+                    self._charge("passes", item, getattr(item, "runs", 1))
 
-    def _charge_query(self, kind: str, units: int, item: Hashable) -> None:
-        """Count one query of gradients, hidden tokens or attention."""
-        if self._is_new(item):
-            self.add(kind, units)
-            self.add(SELECTION, self.ledger.query_seconds.get(item, 0.0))
-
-    def _charge_each(
-        self, kind: str, items: Iterable[ItemT], seconds: Mapping[ItemT, float], stage: str
-    ) -> list[ItemT]:
-        """Count items by themselves; those that are new."""
-        new = [item for item in items if self._is_new(item)]
-        for item in new:
-            self.add(kind, 1)
-            self.add(stage, seconds.get(item, 0.0))
-        return new
-
-    def _is_new(self, item: Hashable) -> bool:
+    def _charge(
+        self, kind: str, item: Hashable, units: int = 1, stage: str | None = SELECTION
+    ) -> bool:
+        """Count an item, and its seconds under a stage, unless it was counted before; whether it
+        is new.
+        """
         if item in self.seen:
             return False
         self.seen.add(item)
+        self.add(kind, units)
+        if stage is not None:
+            self.add(stage, self.ledger.seconds.get(item, 0.0))
         return True
 
 
@@ -228,13 +188,13 @@ class ItemCosts(Costs):
         try:
             request = next(asking)
             while True:
-                account.add_seconds(perf_counter() - started)
+                account.add(SELECTION, perf_counter() - started)
                 response = yield request
                 account.charge(request, response)
                 started = perf_counter()
                 request = asking.send(response)
         except StopIteration as stop:
-            account.add_seconds(perf_counter() - started)
+            account.add(SELECTION, perf_counter() - started)
             result: ResultT = stop.value
             return result
         finally:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -143,36 +143,23 @@ def _stem(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerChanges:
-    """Shares of questions by number of changes, and of adjacent available years that differ.
-
-    `once` is exactly one change; published tables count "one change" as at least one.
-    """
-
-    never: Rate
-    at_least_once: Rate
-    once: Rate
-    more_than_once: Rate
-    adjacent_years: Rate
-
-
-def answer_changes(questions: Iterable[Sequence[Iterable[str]]]) -> AnswerChanges:
+def answer_changes(questions: Iterable[Sequence[Iterable[str]]]) -> dict[str, Rate]:
     """How often true answers change (RADAR, Table 18), of questions, each the answer sets of its
-    years in chronological order.
+    years in chronological order: shares of questions by number of changes, and of adjacent
+    available years that differ. Published tables count "one change" as at least one.
 
     Answers compare as sets after normalisation; missing years are skipped over.
     """
     histories = [[answer_set(answers) for answers in years] for years in questions]
     counts = [sum(a != b for a, b in pairwise(history)) for history in histories]
     total = len(counts)
-    return AnswerChanges(
-        never=Rate(sum(count == 0 for count in counts), total),
-        at_least_once=Rate(sum(count >= 1 for count in counts), total),
-        once=Rate(sum(count == 1 for count in counts), total),
-        more_than_once=Rate(sum(count >= 2 for count in counts), total),
-        adjacent_years=Rate(sum(counts), sum(max(0, len(h) - 1) for h in histories)),
-    )
+    return {
+        "never": Rate(counts.count(0), total),
+        "at least once": Rate(total - counts.count(0), total),
+        "once": Rate(counts.count(1), total),
+        "more than once": Rate(sum(count >= 2 for count in counts), total),
+        "adjacent years": Rate(sum(counts), sum(max(0, len(h) - 1) for h in histories)),
+    }
 
 
 def changes_of(dataset: Dataset) -> dict[str, str]:
@@ -185,8 +172,6 @@ def changes_of(dataset: Dataset) -> dict[str, str]:
     if not dataset.static:
         answers = ([(s.labels or Labels()).answers for s in h] for h in dataset.histories)
         changes = answer_changes(list(filter(None, history)) for history in answers)
-        for field in fields(changes):
-            rate: Rate = getattr(changes, field.name)
-            named = field.name.replace("_", " ")
-            found[f"answer changes: {named}"] = f"{rate.hits} of {rate.trials}"
+        for name, rate in changes.items():
+            found[f"answer changes: {name}"] = f"{rate.hits} of {rate.trials}"
     return found

@@ -75,10 +75,9 @@ def pooled(means: Iterable[tuple[Mapping[str, float | None], int]]) -> dict[str,
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write Parquet or CSV, by the ending of the name; whole or not at all. Folders are made.
-
-    In CSV, texts that a spreadsheet would run as formulas begin with an apostrophe.
-    Raises ConfigurationError for another ending.
+    """Write Parquet or CSV, by the ending of the name; whole or not at all. Folders are made. In
+    CSV, texts that a spreadsheet would run as formulas begin with an apostrophe. Raises
+    ConfigurationError for another ending.
     """
     check_table(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -27,10 +27,10 @@ from radarstream.lab.study.record import (
 from radarstream.lab.study.rows import EVIDENCE_WORK, Material, RowStore, StudyRow, encode_line
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.prompt import Prompt
 
 RESULTS, TABLES, REPORT = "results.json", "tables.md", "report.html"
 STATE = "state.sqlite"
@@ -81,20 +81,10 @@ class Progress:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A piece of work that is done: rows to keep, and what they were worth in units.
-
-    Progress learns from each `kind` (a method's name, or `EVIDENCE_WORK`) how long a unit takes.
-    The rows of a batch are written together, before the next batch is begun.
-    """
-
-    kind: str
-    units: int
-    rows: Rows = ()
-
-
-PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
+# A piece of work that is done: its kind (a method's name, or `EVIDENCE_WORK`), from which progress
+# learns how long a unit takes, its units, and rows, which are written before more is begun.
+Batch = tuple[str, int, Rows]
+PREPARED: Batch = ("preparation", 0, ())  # ends work whose time says nothing about what is left
 
 
 @dataclass
@@ -122,7 +112,7 @@ class Study:
             self.check_code(earlier)
         elif any(self.store.rows.values()):
             raise ConfigurationError(f"{self.out} holds rows without their {RECORD}. {WAYS_OUT}")
-        self.models = noting_use(kind.models, self.note_use)
+        self.models = kind.models.wrapped(lambda call: call.ask_with(self.note_use))
         kind.begin(self)
         self.counted: dict[tuple[str, str], tuple[int, int, int]] = {}
         for condition in kind.conditions:
@@ -171,7 +161,7 @@ class Study:
         if not progress.total:
             return
         for units, rows in kind.prepare():
-            yield Batch(EVIDENCE_WORK, units, rows)
+            yield EVIDENCE_WORK, units, rows
         yield PREPARED
         for condition in kind.conditions:
             if not kind.missing(condition) and not any(
@@ -182,7 +172,7 @@ class Study:
             kind.stage(condition)
             yield PREPARED
             for part in batched(kind.missing(condition), kind.batch):
-                yield Batch(EVIDENCE_WORK, len(part), kind.gather(condition, part))
+                yield EVIDENCE_WORK, len(part), kind.gather(condition, part)
             for method in kind.methods:
                 yield from self.answers(method, condition)
 
@@ -193,7 +183,7 @@ class Study:
             self.kind.ready(method)
             yield PREPARED
             for units, rows in self.kind.answer(method, condition, list(due)):
-                yield Batch(method.name, units, rows)
+                yield method.name, units, rows
 
     def run(self) -> None:
         """Do what is left. The record holds the seconds even of a run that was stopped."""
@@ -203,12 +193,12 @@ class Study:
         try:
             with self.store.appending() as append:
                 since = perf_counter()
-                for batch in self.work():
+                for kind, units, rows in self.work():
                     before = self.held
-                    append(batch.rows)
+                    append(rows)
                     self.progress.answered += self.held - before
                     now = perf_counter()
-                    self.progress.record(batch.kind, batch.units, now - since)
+                    self.progress.record(kind, units, now - since)
                     since = now
         finally:
             left = self.progress.total - self.progress.done
@@ -244,12 +234,13 @@ class Study:
         """Store the record; whole or not at all."""
         write_record(self.out, self.record)
 
-    def note_use(self, task: Task) -> None:
+    def note_use(self, prompt: Prompt) -> Prompt:
         """Write down the wording of a task before the first row that depends on it."""
-        prompts = self.record.prompts | {task.value: prompt_digests()[task.value]}
-        if prompts != self.record.prompts:
-            self.update(prompts=prompts)
+        task, prompts = prompt.task.value, self.record.prompts
+        if task not in prompts:
+            self.update(prompts=prompts | {task: prompt_digests()[task]})
             self.write_record()
+        return prompt
 
     @property
     def failed(self) -> list[str]:
@@ -291,16 +282,3 @@ def opened(kind: Kind, out: Path, *, resume: bool) -> Iterator[Study]:
         if not resume:
             start_over(out, kind)
         yield Study(kind, out)
-
-
-def noting_use(models: Models, tell: Callable[[Task], None]) -> Models:
-    """The same models; `tell` is called with each task at its first use, before it is asked."""
-    used: set[Task] = set()
-
-    def noted(prompt: Prompt) -> Prompt:
-        if prompt.task not in used:
-            used.add(prompt.task)
-            tell(prompt.task)
-        return prompt
-
-    return models.wrapped(lambda call: call.ask_with(noted))

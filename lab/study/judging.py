@@ -135,10 +135,9 @@ def judge_rows(
     *,
     long_form: Collection[str] = (),
 ) -> list[Judgement]:
-    """Judge every row that did not fail and has a right answer, in order.
-
-    `questions` are the texts by query id, `long_form` the ids that ask for a long answer, whose
-    first right answer is the reference. Equal cases are asked once.
+    """Judge every row that did not fail and has a right answer, in order. `questions` are the texts
+    by query id, `long_form` the ids that ask for a long answer, whose first right answer is the
+    reference. Equal cases are asked once.
     """
     judged = [row for row in rows if row.error is None and row.labels.answers]
     prompts = {}

@@ -91,9 +91,8 @@ class StudyRecord:
 
     def continuing(self, earlier: Self) -> Self:
         """The record of both runs together. What was noted about other questions than those asked
-        now is left out, but for who judged the answers.
-
-        Raises ConfigurationError, naming what differs, when they are not one study.
+        now is left out, but for who judged the answers. Raises ConfigurationError, naming what
+        differs, when they are not one study.
         """
         found = [
             *differing(earlier.shared_with(self), self.shared_with(earlier)),
@@ -135,9 +134,8 @@ def write_record(directory: Path, record: StudyRecord) -> None:
 
 
 def read_record(directory: Path, kind: str) -> StudyRecord | None:
-    """What an earlier run in the directory was; None if there was none.
-
-    Raises ConfigurationError for a damaged record and for one of another kind of study.
+    """What an earlier run in the directory was; None if there was none. Raises ConfigurationError
+    for a damaged record and for one of another kind of study.
     """
     data = stored(directory)
     if data is None:

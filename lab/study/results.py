@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from radarstream.lab.study.comparison import Cell, Difference, compared
+from radarstream.lab.study.comparison import Cell, Difference, differences
 from radarstream.lab.study.frame import mean_of_all, pooled
 from radarstream.lab.study.rates import Rate, rates_by, sound
 from radarstream.lab.study.record import StudyRecord
@@ -108,11 +108,9 @@ def grouped(frame: pl.DataFrame, groups: Groups) -> Cells:
 def scored_cells(
     cells: Cells, record: StudyRecord, scoring: Scoring, *, static: bool = False
 ) -> tuple[Result, ...]:
-    """The results of cells, in the order of groups and then of methods.
-
-    Holm's correction takes all conditions of a column as one family, and all attacks together as
-    another, since these are the same answers again. `static` says that a question has one answer
-    under a condition.
+    """The results of cells, in the order of groups and then of methods. Holm's correction takes all
+    conditions of a column as one family, and all attacks together as another, since these are the
+    same answers again. `static` says that a question has one answer under a condition.
     """
     order = {name: place for place, name in enumerate(record.names)}
     groups = dict.fromkeys(group for _, group in cells)
@@ -124,17 +122,14 @@ def scored_cells(
             for key in keys
             if (key[1] == ATTACKS) is whole
             and not (column in scoring.of_attacks and key[1] == BENIGN)
+            and key[0] != record.reference
+            and (record.reference, key[1]) in cells
+            and cells[key][column].count()
         ]
-        moved = compared(
-            cells,
-            family,
-            (column,),
-            record.reference,
-            static=static and not whole,
-            seed=record.seed,
-        )
-        for key, differences in moved.items():
-            found.setdefault(key, {}).update(differences)
+        pairs = [(cells[key], cells[record.reference, key[1]]) for key in family]
+        moved = differences(pairs, column, static=static and not whole, seed=record.seed)
+        for key, difference in zip(family, moved, strict=True):
+            found.setdefault(key, {})[column] = difference
     return tuple(
         result_of(k, cells[k], scoring.rates, scoring.means, found.get(k, {})) for k in keys
     )
@@ -208,9 +203,8 @@ def cost_table(
     counted: Mapping[str, str],
     notes: Sequence[str],
 ) -> Table:
-    """Seconds, then the counts of some quantities: means over all rows of each contender.
-
-    `counted` are columns of the cost by their heads.
+    """Seconds, then the counts of some quantities: means over all rows of each contender. `counted`
+    are columns of the cost by their heads.
     """
     rows, held = [], list(cells)
     for name in results.methods:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeVar, cast
 
@@ -98,10 +99,7 @@ class StudyRow:
     error: str | None = None
     cost: Cost = field(default=Cost())
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells a row from all others."""
-        return self.contender, self.condition, self.query_id, self.step
+    key = property(attrgetter("contender", "condition", "query_id", "step"))
 
 
 class Material:
@@ -118,10 +116,7 @@ class PassageRow(Material):
     id: str
     document: Document
 
-    @property
-    def key(self) -> str:
-        """What tells a text from all others."""
-        return self.id
+    key = property(attrgetter("id"))
 
 
 def error_words(error: Exception) -> str:
@@ -138,9 +133,8 @@ ReadT = TypeVar("ReadT")
 
 
 class RowFile:
-    """Appends rows to a file; what a crash left of an unfinished last line is removed first.
-
-    A row may be written again, for instance after its error was mended: the last one counts.
+    """Appends rows to a file; what a crash left of an unfinished last line is removed first. A row
+    may be written again, for instance after its error was mended: the last one counts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -201,9 +195,8 @@ def encode_line(line: "DataclassInstance") -> bytes:
 
 
 def read_lines(path: Path, kind: type[ReadT]) -> Iterator[ReadT]:
-    """The complete lines of a file; none if there is no such file.
-
-    Raises ConfigurationError for a damaged line; an unfinished last line is left out.
+    """The complete lines of a file; none if there is no such file. Raises ConfigurationError for a
+    damaged line; an unfinished last line is left out.
     """
     if not path.exists():
         return

@@ -59,9 +59,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An answer by one definition; None where the labels do not say, or the answer failed.
-
-    `stale` is None before the first change of truth.
+    """An answer by one definition; None where the labels do not say, or the answer failed. `stale`
+    is None before the first change of truth.
     """
 
     correct: bool | None
@@ -81,10 +80,8 @@ class Score:
 def score_answer(
     answer: str | None, labels: Labels, earlier: Sequence[Labels] = (), *, failed: bool = False
 ) -> Score:
-    """Score one answer; None is an abstention.
-
-    `earlier` are the labels of the steps before, oldest first. They decide what is stale, and which
-    falsehoods were planted before.
+    """Score one answer; None is an abstention. `earlier` are the labels of the steps before, oldest
+    first. They decide what is stale, and which falsehoods were planted before.
     """
     whole, contained = (
         _judged(answer, labels, earlier, strict=strict, failed=failed) for strict in (True, False)
@@ -93,9 +90,8 @@ def score_answer(
 
 
 def is_correct(answer: str | None, labels: Labels, *, strict: bool = True) -> bool:
-    """Whether an answer names a right answer, or all of them when the labels require all.
-
-    Whole words count; unless `strict`, parts of words do, too.
+    """Whether an answer names a right answer, or all of them when the labels require all. Whole
+    words count; unless `strict`, parts of words do, too.
     """
     if answer is None or not labels.answers:
         return False

@@ -72,10 +72,9 @@ def parse_specs(
 def servable(
     contenders: Iterable[Spec], check: Callable[[Spec], object], insisted: str
 ) -> tuple[tuple[Spec, ...], tuple[str, ...]]:
-    """The contenders that pass a check, and notes on those left out.
-
-    Raises the check's ConfigurationError for one that has options, or that `insisted`, the list it
-    came from, names by itself; and where none is left.
+    """The contenders that pass a check, and notes on those left out. Raises the check's
+    ConfigurationError for one that has options, or that `insisted`, the list it came from, names by
+    itself; and where none is left.
     """
     named = {*split_specs(insisted)}
     kept: list[Spec] = []

@@ -18,7 +18,6 @@ _FEW = 100  # trials up to which a percent is at least one answer
 @dataclass(frozen=True, slots=True)
 class TableCell:
     """`text` is what to read first, `detail` (an interval, a count) may be set smaller or below.
-
     `value` is the first number of the text as it was measured, for whoever sorts or colours.
     """
 

@@ -127,7 +127,7 @@ def test_a_run_on_a_corpus_compares_with_retrieval_from_the_clean_one():
     assert [d.text for d in mayor.documents] == [d.text for d in MAYOR.documents[:2]]
     assert [d.rank for d in capital.documents] == [1, 2]
     assert (mayor.labels, capital.labels) == (MAYOR.labels, CAPITAL.labels)
-    assert outcome.skipped == ()
+    assert not outcome.skipped
 
 
 def test_each_question_is_attacked_alone_and_what_was_found_is_told():
@@ -179,7 +179,7 @@ def test_unattackable_questions_are_left_out():
     outcome = attacked(
         parse_condition("poisonedrag@m1"), ((MAYOR,), (blank,)), k=3, embedder=WordEmbedder()
     )
-    assert [s.query_id for s in outcome.skipped] == ["q-2"]
+    assert list(outcome.skipped) == ["q-2"]
     assert len(outcome.histories) == 1
 
 

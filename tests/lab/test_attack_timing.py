@@ -65,22 +65,3 @@ def test_former_answers_are_those_right_once_and_not_now_newest_first():
 def test_unreadable_schedules_are_refused(text):
     with pytest.raises(ConfigurationError, match="cannot read"):
         Timing.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("schedule", "words"),
-    [
-        ("", "at every step"),
-        ("constant-2", "at every step"),
-        ("2019,2016", "in 2016, 2019"),
-        ("every-3", "at one step in 3"),
-        ("late-0", "at every step"),
-        ("late-1", "after the first step"),
-        ("late-3", "after the first 3 steps"),
-        ("early-1", "at the first step"),
-        ("last-2-5", "at the last 2 steps"),
-        ("drift", "from the first change of the right answer on"),
-    ],
-)
-def test_a_schedule_is_told_in_words(schedule: str, words: str) -> None:
-    assert Timing.parse(schedule).in_words == words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.lab.attribution.events import noisy, quoted
+from radarstream.lab.attribution.events import quoted
 from radarstream.lab.attribution.scenarios import (
     DEFAULTS,
     Circumstance,
@@ -55,9 +55,10 @@ def test_reports_are_the_answer_unless_the_scenario_says_otherwise():
     assert quoted(Scenario(Clean.INVENTED_REPORTS), "q", "Rome", "Faro") == "Faro"
     assert quoted(Scenario(Clean.FALSE_REPORTS), "q", "Rome", "Faro") == "Rome"
     told = quoted(Scenario("injection", 5, Circumstance.NOISY), "q", "Faro", "Faro")
-    assert told == noisy("Faro", "q") != "Faro"
+    assert told != "Faro"
 
 
 def test_noisy_reports_differ_between_questions_and_keep_the_answer():
-    told = {noisy("Rome", f"q-{number}") for number in range(40)}
+    noisy = Scenario("injection", 5, Circumstance.NOISY)
+    told = {quoted(noisy, f"q-{number}", "Rome", "Faro") for number in range(40)}
     assert len(told) == 5 and all("rome" in text.lower() for text in told)

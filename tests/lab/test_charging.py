@@ -9,9 +9,9 @@ from radarstream.lab.study.costs import ItemCosts, Ledger
 from radarstream.schemas.errors import EvidenceError
 
 
-def charged(asking, charge, add_seconds):
+def charged(asking, charge, add):
     """As the second item; the account of the first one cannot be charged."""
-    account = SimpleNamespace(charge=charge, add_seconds=add_seconds)
+    account = SimpleNamespace(charge=charge, add=lambda _, own: add(own))
     return ItemCosts(Ledger(), [None, account]).charged(1, asking)
 
 

@@ -94,7 +94,7 @@ def test_only_steps_that_all_conditions_attack_count() -> None:
     board, _ = scored(rows, record(("radar",), (Condition(), *map(parse_condition, names))))
     (found,) = board.planted
     assert [point.attack_success.trials for point in found.curves["radar"]] == [1, 1, 1]
-    assert found.title.endswith("own, after the first step")
+    assert found.title.endswith("own, late-1")
 
 
 @pytest.mark.parametrize("name", ["claim-varied@1..3", "claim-varied@1+4+9"])

@@ -194,7 +194,7 @@ def test_unlabelled_answers_leave_the_denominators():
 
 
 def test_joint_answers_compare_as_sets():
-    assert answer_changes([[["A", "B."], ["b", "a"]]]).never == Rate(1, 1)
+    assert answer_changes([[["A", "B."], ["b", "a"]]])["never"] == Rate(1, 1)
 
 
 JAMMED = Labels(answers=("Paris",), target="I can not provide false or misleading information")

@@ -30,10 +30,10 @@ def ledger():
     for request, seconds in ((ROME, 2.0), (BERN, 3.0)):
         (prompt,) = prompts_of([request])
         found.completions[prompt.digest()] = Completion("x", 100, 5, seconds)
-    found.pair_seconds[AnswerPair("Who won?", "Rome", "Bern")] = 0.5
-    found.text_seconds["text"] = 0.25
+    found.seconds[AnswerPair("Who won?", "Rome", "Bern")] = 0.5
+    found.seconds["text"] = 0.25
     query = ContinuationQuery(prompts_of([ROME, BERN]), "Rome")
-    found.token_seconds[query] = 7.0
+    found.seconds[query] = 7.0
     return found
 
 

@@ -87,11 +87,9 @@ def continuations(document: MaskedDocument) -> list[Ask]:
 
 
 def filled(reply: str | None, masks: Sequence[int]) -> dict[int, str]:
-    """The words that a reply gives, by the number of the mask. Never raises.
-
-    A reply is a list of `[Mask_i]: word`; to a question for one word it may be the word alone.
-    One that gives two words for a mask, or a word for a mask that was not asked for, cannot be
-    read: it gives none.
+    """The words that a reply gives, by the number of the mask. Never raises. A reply is a list of
+    `[Mask_i]: word`; to a question for one word it may be the word alone. One that gives two words
+    for a mask, or a word for a mask that was not asked for, cannot be read: it gives none.
 
     >>> filled("[Mask_1]: Rome, [Mask_2]: old", (1, 2))
     {1: 'rome', 2: 'old'}

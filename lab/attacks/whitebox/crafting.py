@@ -50,10 +50,9 @@ class WhiteBox(ABC):
 
     @abstractmethod
     def write(self, aims: Sequence[Aim], count: int, tools: Tools, rng: Generator) -> Written:
-        """`count` texts on one question, or on all, where they are shared.
-
-        Equal arguments give equal texts. Raises UnattackableError where a question lacks what the
-        attack needs, ConfigurationError where `tools` do, ModelError.
+        """`count` texts on one question, or on all, where they are shared. Equal arguments give
+        equal texts. Raises UnattackableError where a question lacks what the attack needs,
+        ConfigurationError where `tools` do, ModelError.
         """
 
 
@@ -91,7 +90,6 @@ def craft(
 
     Options, models, aim, count and seed decide the texts of a question; other questions have no
     part in them. What `progress` has is not written again, and what is finished is stored at once.
-
     Raises ConfigurationError for attacks that `tools` cannot carry out, ModelError.
     """
     progress = progress or Checkpoint()

@@ -12,10 +12,8 @@ from radarstream.schemas.evidence import FloatArray
 
 
 class OpenEncoder(Model, Protocol):
-    """The retriever's encoder, with weights that the attacker has.
-
-    A text is a row of tokens of the encoder's vocabulary. Texts between spaces are read token by
-    token as each of them is alone.
+    """The retriever's encoder, with weights that the attacker has. A text is a row of tokens of the
+    encoder's vocabulary. Texts between spaces are read token by token as each of them is alone.
     """
 
     def embed(self, texts: Sequence[str]) -> FloatArray:

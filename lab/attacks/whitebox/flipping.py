@@ -69,9 +69,8 @@ def written(climbs: Sequence[Climbed], encoder: OpenEncoder, trigger: str = "") 
 
 @dataclass(frozen=True, slots=True)
 class Climber:
-    """Improves drafts together, with one batch of texts a step.
-
-    `candidates` bounds the texts that are read for each draft and step.
+    """Improves drafts together, with one batch of texts a step. `candidates` bounds the texts that
+    are read for each draft and step.
     """
 
     encoder: OpenEncoder
@@ -87,9 +86,8 @@ class Climber:
         steps: int,
         patience: int | None = None,
     ) -> list[Climbed]:
-        """So many steps, one objective a draft.
-
-        A draft that did not improve for `patience` steps stays as it is. Raises ModelError.
+        """So many steps, one objective a draft. A draft that did not improve for `patience` steps
+        stays as it is. Raises ModelError.
         """
         climbs = [_Climb(*each) for each in zip(drafts, objectives, strict=True)]
         self._judge([(climb, [climb.draft]) for climb in climbs])

@@ -24,9 +24,8 @@ _ROUNDS: Final = 50  # of k-means
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nearness:
-    """The similarity of a passage to a question, or its mean over several.
-
-    `questions` is the unit row of one question or the mean of those of several, (d,).
+    """The similarity of a passage to a question, or its mean over several. `questions` is the unit
+    row of one question or the mean of those of several, (d,).
     """
 
     questions: FloatArray
@@ -99,9 +98,8 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Persuasion:
-    """The logarithm of the probability of the target as the answer to the question, read alone.
-
-    It has no gradient here: `directions` are zero. Each text is asked for once.
+    """The logarithm of the probability of the target as the answer to the question, read alone. It
+    has no gradient here: `directions` are zero. Each text is asked for once.
     """
 
     scorer: TokenScorer
@@ -244,10 +242,9 @@ class Evading:
 
 
 def centres(rows: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """(k, d) means of the clusters of (n, d) rows, k = min(count, n), n >= 1.
-
-    Lloyd's algorithm from rows drawn as k-means++ does (Arthur and Vassilvitskii, 2007). A cluster
-    that loses all its rows keeps its centre.
+    """(k, d) means of the clusters of (n, d) rows, k = min(count, n), n >= 1. Lloyd's algorithm
+    from rows drawn as k-means++ does (Arthur and Vassilvitskii, 2007). A cluster that loses all its
+    rows keeps its centre.
     """
     chosen = rows[[int(rng.integers(len(rows)))]]
     while len(chosen) < min(count, len(rows)):

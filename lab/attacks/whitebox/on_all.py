@@ -23,14 +23,8 @@ Count = Annotated[int, Field(ge=1)]
 @checked_dataclass(frozen=True, config=STRICT)
 class OnAll(WhiteBox):
     """A text is words that are optimised, and an order behind them, to refuse unless the attack
-    says otherwise. The attacked questions are the known ones, by lot.
-
-    Parameters
-    ----------
-    steps, candidates, length
-        Replacements that are tried, texts that are read a step, words before the order.
-    questions
-        How many the attacker has seen.
+    says otherwise: `steps` replacements that are tried, `candidates` texts that are read a step,
+    `length` words before the order, and `questions` that the attacker has seen, drawn by lot.
     """
 
     shared: ClassVar[bool] = True
@@ -150,20 +144,10 @@ class AgentPoison(WhiteBox):
 
     After "AgentPoison" (NeurIPS 2024): the words of the trigger bring questions that carry it
     close together and far from what is in the corpus. Left out are the losses on a language model,
-    coherence and target action. The texts are the same for all questions.
-
-    Parameters
-    ----------
-    steps, candidates
-        Replacements that are tried, triggers that are read a step, each behind every question.
-    length
-        Words of the trigger.
-    compactness
-        What a unit of variance among triggered questions costs.
-    clusters
-        Centres of the benign passages, or of the questions where no passage is known.
-    questions
-        How many the attacker has seen.
+    coherence and target action. The texts are the same for all questions. `candidates` triggers of
+    `length` words are read a step, each behind every one of `questions`; a unit of variance among
+    triggered questions costs `compactness`; `clusters` are the centres of the benign passages, or
+    of the questions where no passage is known.
     """
 
     name: ClassVar[str] = "agent-poison"

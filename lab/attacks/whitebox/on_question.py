@@ -46,13 +46,7 @@ class HotFlip(WhiteBox):
     one word at random so that the cosine of text and question grows. The published attack reads
     100 candidates a step; the default here is what two processor cores can do. Candidates are
     read anew as text, which the public code does not do, and hold no word of the right answer.
-
-    Parameters
-    ----------
-    steps
-        Replacements that are tried; with 0 the text is the question and the false passage.
-    candidates
-        Texts that are read a step.
+    `steps` replacements are tried, none with 0, and `candidates` texts are read a step.
     """
 
     name: ClassVar[str] = "hotflip"
@@ -82,20 +76,9 @@ class Evasive(HotFlip):
     """A text as HotFlip's that also keeps its gradient steady, so that ProGRank trusts it.
 
     The paper asks for such an attack and gives none; this one is ours. The objective is the
-    similarity less `weight` times P_dr + P_rep, estimated from `runs` disturbed passes with a seed
-    of the attacker's own. Replacements are proposed by the gradient of the similarity; the penalty
-    is asked for of the most similar ones.
-
-    Parameters
-    ----------
-    weight
-        Lambda, what a unit of the penalty costs.
-    runs
-        R' of the attacker; the defence makes more.
-    probed
-        Of the texts that are read a step, the most similar ones whose penalty is asked for.
-    seed
-        Of the attacker's disturbances; he does not know that of the defence.
+    similarity less `weight` times P_dr + P_rep, estimated from `runs` disturbed passes (the defence
+    makes more) with a `seed` of the attacker's own. Replacements are proposed by the gradient of
+    the similarity; the penalty is asked for of the `probed` most similar ones.
     """
 
     name: ClassVar[str] = "evasive"
@@ -122,22 +105,12 @@ class Evasive(HotFlip):
 class Liar(WhiteBox):
     """A text is a tag for the generator, a tag for the retriever, the question, a false passage.
 
-    LIAR-RAG as the ProGRank paper sets it up: tags of 16 words each, improved in turn. The steps
-    for the retriever are HotFlip on the similarity. Those for the generator replace words by lot
-    and keep what makes the target more probable, where the published attack follows gradients of
-    the language model; 128 epochs of 128 candidates there, `cycles` here. Without a model that
-    tells token probabilities, or with `generator_steps` 0, only the retriever is attacked.
-
-    Parameters
-    ----------
-    cycles
-        How often the tags take turns.
-    retriever_steps, generator_steps
-        Steps for a tag in each turn.
-    candidates, samples
-        Texts that are read a step, by the retriever and by the generator.
-    tag
-        Words of each tag.
+    LIAR-RAG as the ProGRank paper sets it up: tags of `tag` words each, improved in `cycles` turns.
+    The steps for the retriever are HotFlip on the similarity, with `candidates` texts a step. Those
+    for the generator replace words by lot, `samples` a step, and keep what makes the target more
+    probable, where the published attack follows gradients of the language model; 128 epochs of 128
+    candidates there. Without a model that tells token probabilities, or with `generator_steps` 0,
+    only the retriever is attacked.
     """
 
     name: ClassVar[str] = "liar"
@@ -181,21 +154,10 @@ class JointGcg(WhiteBox):
 
     "Joint-GCG" without its joint gradient, which needs one vocabulary for both models: words are
     proposed by the retriever's gradient alone, and both models judge the proposals. The weight of
-    the retriever adapts to its scores. Published: 64 epochs of 128 proposals. Without a model that
-    tells token probabilities only the retriever is attacked.
-
-    Parameters
-    ----------
-    steps
-        Epochs. Epoch i changes max(tag / 2^(i + 1), 2) words at once, counted from 0.
-    candidates
-        Proposals an epoch.
-    top
-        Words that a place may change to.
-    tag
-        Words of the tag.
-    keep
-        K: a text that is not among so many nearest benign passages is not retrieved.
+    the retriever adapts to its scores. Published: 64 epochs of 128 proposals; here `steps` of
+    `candidates`. Epoch i, from 0, changes max(`tag` / 2^(i + 1), 2) words at once, each to one of
+    `top`. A text that is not among `keep` nearest benign passages is not retrieved. Without a model
+    that tells token probabilities only the retriever is attacked.
     """
 
     name: ClassVar[str] = "joint-gcg"
@@ -236,9 +198,8 @@ class JointGcg(WhiteBox):
 
 
 def payloads(aim: Aim, count: int) -> tuple[str, ...]:
-    """The part of a text that misleads: the false passages of the data, in turn.
-
-    Raises UnattackableError where there is none.
+    """The part of a text that misleads: the false passages of the data, in turn. Raises
+    UnattackableError where there is none.
     """
     return tuple(false_passage(aim, number) for number in range(count))
 

@@ -121,10 +121,8 @@ def score_step(
     scores: Mapping[str, Mapping[str, Any]],
 ) -> ScoredStep:
     """View of one event. `snapshot` has its ranks and all documents that were found; `read` is as
-    much of it as models read, None where that is not known.
-
-    `earlier_targets` are the falsehoods planted at steps before, `scores` its rows of the table of
-    answers, by contender.
+    much of it as models read, None where that is not known. `earlier_targets` are the falsehoods
+    planted at steps before, `scores` its rows of the table of answers, by contender.
     """
     labels = (snapshot.labels if snapshot else None) or Labels()
     targets = [*earlier_targets, *([labels.target] if labels.target else [])]

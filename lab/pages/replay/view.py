@@ -40,8 +40,7 @@ FINDING_KINDS = {  # title: what it means, style class
 @dataclass(frozen=True, slots=True)
 class ReportView:
     """The whole page. `columns` have the steps of a date (or of a step's number) by query, `curves`
-    what became of answers by the number of planted sites, `findings` the steps of each
-    kind.
+    what became of answers by the number of planted sites, `findings` the steps of each kind.
     """
 
     queries: tuple[QueryView, ...]
@@ -125,9 +124,8 @@ def _detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
 
 
 def _columns(queries: Sequence[QueryView]) -> dict[str, dict[int, ScoredStep]]:
-    """One column for each day; where there are too many days, one for each step.
-
-    A query that was observed twice on a day gets columns for each time instead.
+    """One column for each day; where there are too many days, one for each step. A query that was
+    observed twice on a day gets columns for each time instead.
     """
     steps = [(query.number, step) for query in queries for step in query.steps]
     for length in (len("2000-01-01"), None):

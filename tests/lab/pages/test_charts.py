@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.lab.pages.charts import before_after, panel
+from radarstream.lab.pages.charts import Axis, Place, Share, before_after, panel, tenths
 from radarstream.lab.pages.drawing import DRAWN, INKS, KEPT, ink
-from radarstream.lab.pages.scales import Axis, Change, Series, Share, Spot, tenths, thinned
 from radarstream.pipelines.pages.frame import asset
 from radarstream.pipelines.pages.safe_text import HIDDEN
 from tests.lab.pages.attribution_pages import HOSTILE
@@ -21,14 +20,11 @@ OWN = KEPT | {"class", "role", "aria-label", "viewBox"}
 def drawings(words: str) -> list[str]:
     """Every kind of chart with these words in every place that takes words."""
     share = Share(0.4, 0.2, 0.6)
-    lines = [
-        (Series(words, n), [Spot(n, share, words=words), Spot(n + 1.0, share)]) for n in (0, 1)
-    ]
-    x = Axis(0, 2, words, {0.0: words, 1.0: words})
+    places = [Place(words, n, Share(at), share, words) for n in (0, 1) for at in (n, n + 1.0)]
     return [
-        before_after(words, [Change(words, Share(0.9), share, "good")], (words, words)),
-        panel(words, lines, x, tenths([(0.2, 0.6)], words), joined=True),
-        panel(words, lines, Axis(0, 2, words), tenths([(0.2, 0.6)])),
+        before_after(words, [(words, Share(0.9), share)], (words, words)),
+        panel(words, places, Axis(0, 2, words, (0, 1)), tenths([(0.2, 0.6)], words), joined=True),
+        panel(words, places, Axis(0, 2, words), tenths([(0.2, 0.6)])),
     ]
 
 
@@ -77,7 +73,7 @@ def test_every_colour_is_in_the_stylesheet():
 
 
 def test_a_change_shows_both_values_and_says_so():
-    change = Change("under attack", Share(0.9, 0.8, 1.0), Share(0.25, 0.1, 0.5), "fooled")
+    change = ("under attack", Share(0.9, 0.8, 1.0), Share(0.25, 0.1, 0.5))
     drawing = str(before_after("Attacks", [change], ("undefended", "defended")))
     assert "under attack, undefended: 90% (80% to 100%)" in drawing
     assert "under attack, defended: 25% (10% to 50%)" in drawing
@@ -85,9 +81,11 @@ def test_a_change_shows_both_values_and_says_so():
 
 
 def test_points_lie_where_their_values_are():
-    spots = [Spot(0.2, Share(0.4), words="low"), Spot(0.8, Share(0.8), words="high")]
+    spots = [
+        Place("a", 1, Share(x), Share(y), w) for x, y, w in ((0.2, 0.4, "low"), (0.8, 0.8, "high"))
+    ]
     axes = Axis(0, 1, percent=True), Axis(0, 1, percent=True)
-    root = ElementTree.fromstring(str(panel("p", [(Series("a", 1), spots)], *axes)))
+    root = ElementTree.fromstring(str(panel("p", spots, *axes)))
     places = {
         node[0].text: tuple(map(float, node.get("transform", "")[10:-1].split(",")))
         for node in root.iter("path")
@@ -96,14 +94,6 @@ def test_points_lie_where_their_values_are():
     (low_x, low_y), (high_x, high_y) = places["low"], places["high"]
     assert high_x - low_x == pytest.approx(0.6 * 200, abs=0.1)
     assert low_y - high_y == pytest.approx(0.4 * 190, abs=0.1)
-
-
-def test_names_that_would_meet_are_left_out():
-    names = {float(n): f"2024-01-{n:02d}" for n in range(1, 21)}
-    shown = thinned(names, 200)
-    assert 1 < len(shown) < 5
-    assert set(shown.items()) <= set(names.items())
-    assert thinned({0.0: "a", 1.0: "b"}, 200) == {0.0: "a", 1.0: "b"}
 
 
 def test_who_draws_nothing_loads_no_charts_and_the_job_needs_no_lab():

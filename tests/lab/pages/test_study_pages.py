@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from radarstream.lab.pages import cases
 from radarstream.lab.pages.cases import CaseView, cases_from
+from radarstream.lab.pages.charts import Share
 from radarstream.lab.pages.leads import Lead, opening
-from radarstream.lab.pages.scales import Share
 from radarstream.lab.pages.studies import fenced
 from radarstream.pipelines.pages.safe_text import HIDDEN
 from tests.lab import retrieval_studies
