@@ -31,7 +31,7 @@ LABEL org.opencontainers.image.title="radarstream" \
       org.opencontainers.image.description="Code, and the weights of all-MiniLM-L6-v2: Apache License 2.0. Weights of Gemma 3 270M: Gemma Terms of Use, ai.google.dev/gemma/terms. See /usr/share/doc/radarstream/NOTICE."
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends libgomp1=12.2.0-14+deb12u1 \
-    && rm -rf /var/lib/apt/lists/* \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
     && useradd --uid 10001 --user-group --home-dir /var/lib/radarstream --create-home radarstream
 COPY LICENSE NOTICE /usr/share/doc/radarstream/
 COPY --from=build /opt/radarstream /opt/radarstream

@@ -23,7 +23,7 @@ LOCKS: Final = {
 BUILDING: Final = ("demo",)  # locks that also hold what builds the project
 EMBEDDED: Final = ("demo", "image-embedded")  # locks that also hold the weights of weights.in
 # What Beam, OR-Tools and tokenizers ask for and this project never makes them import, 300 MB of it.
-# A test runs without them. Other locks hold them, since users may.
+# A test runs without them. The lock of development holds them.
 UNUSED: Final = re.compile(r"(hf-xet|huggingface-hub|pandas|pillow|pyarrow|pymongo)==")
 # Libraries of torch's CUDA build; its CPU build needs none of them.
 CUDA: Final = re.compile(r"(cuda-|nvidia-|triton)")
@@ -43,9 +43,8 @@ def main() -> None:
         chosen = [f"--extra={extra}" for extra in extras]
         chosen += ["requirements/build.in"] if name in BUILDING else []
         blocks = compiled(chosen, everything)
-        if name in EMBEDDED:
-            blocks = weights + [block for block in blocks if not UNUSED.match(block)]
-        write(name, blocks, cuda=False)
+        blocks = [block for block in blocks if not UNUSED.match(block)]
+        write(name, blocks + (weights if name in EMBEDDED else []), cuda=False)
 
 
 def compiled(arguments: list[str], known: list[str], source: str = "pyproject.toml") -> list[str]:

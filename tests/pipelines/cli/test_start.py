@@ -20,7 +20,7 @@ UNUSED = {
     *("torch", "transformers", "sklearn", "apache_beam.ml.inference"),
     *("scipy.stats", "scipy.optimize"),  # of SciPy only the special functions of intervals
 }
-# Never imported, and left out of the lock files of the embedded profile.
+# Never imported, and left out of the lock files of demo and images.
 LEFT_OUT = ("bson", "hf_xet", "huggingface_hub", "pandas", "PIL", "pyarrow", "pymongo")
 PROGRAM = """
 import atexit, json, sys
