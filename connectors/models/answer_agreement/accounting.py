@@ -1,60 +1,43 @@
 """Words and values of two answers that have no counterpart in the other, and their order."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from radarstream.connectors.models.answer_agreement import meanings, values
 from radarstream.connectors.models.answer_agreement.additions import without_harmless
-from radarstream.connectors.models.answer_agreement.opposites import are_opposites
-from radarstream.connectors.models.answer_agreement.question import Asked, Question, bare, is_said
+from radarstream.connectors.models.answer_agreement.question import Question, bare, is_said
 from radarstream.connectors.models.answer_agreement.reading import Reading, Wording
 from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS
-from radarstream.connectors.models.answer_agreement.synonyms import alike, senses, stem_of
-from radarstream.connectors.models.answer_agreement.tables import pattern
-from radarstream.connectors.models.answer_agreement.values import (
-    Match,
-    Pair,
-    PartialDate,
-    Quantity,
-    Value,
-    compare_value,
-    is_share,
-    unit_named,
-)
+from radarstream.connectors.models.answer_agreement.tables import pattern, words
+from radarstream.connectors.models.answer_agreement.values import Value
 from radarstream.connectors.models.answer_agreement.words import TITLES, Word, transcribed
 
 _MOST_FREE = 2  # tokens that may stand in any order
-_ANSWERED = NEGATIONS | {"yes", "true", "false", "since", "since_", "from", "from_"}
-_ARTICLE = re.compile(r"^(?:the|an?) ")
-_CODE = re.compile(r"([a-z]+)-?(\d+)")
 
 
 @dataclass(frozen=True)
 class Account:
     """What is left of two answers when each word and value of one took its like in the other.
 
-    `mine` and `theirs` are the words left, `my_values` and `their_values` the values;
-    `turned` tells that what both have stands in another order in which it may mean something else,
-    or is counted otherwise; `negated` that a "not" of one was found as an "un-" of the other;
-    `shared` counts the words and values that both have.
+    `words` and `values` are those left of either; `shared` counts what both have; `turned` tells
+    that this stands in another order in which it may mean something else, or is counted otherwise,
+    `swapped` that two names changed places; `negated` that a "not" of one was found as an "un-" of
+    the other; `reworded` that a name is spelt otherwise.
     """
 
-    mine: tuple[Word, ...]
-    theirs: tuple[Word, ...]
-    my_values: tuple[Value, ...]
-    their_values: tuple[Value, ...]
-    turned: bool
-    negated: bool
+    words: tuple[tuple[Word, ...], tuple[Word, ...]]
+    values: tuple[tuple[Value, ...], tuple[Value, ...]]
     shared: int
-    reworded: bool
+    turned: bool
     swapped: bool
+    negated: bool
+    reworded: bool
 
     @property
     def balanced(self) -> bool:
         """Whether nothing is left and the order is the same."""
-        left = self.mine or self.theirs or self.my_values or self.their_values
-        return self.shared > 0 and not left and not self.turned
+        return self.shared > 0 and not any((*self.words, *self.values, self.turned))
 
 
 def account(one: Reading, other: Reading) -> Account:
@@ -65,46 +48,32 @@ def account(one: Reading, other: Reading) -> Account:
         [t for i, t in enumerate(mine.tokens) if i not in matches],
         [t for j, t in enumerate(theirs.tokens) if j not in matches.values()],
     )
-    for side, wording in zip(left, (mine, theirs), strict=True):
-        _drop_repeated(side, wording)
     named = _drop_synonyms(left, (mine, theirs))
     negated = _drop_negations(one, other, left)
-    asked = [
-        {t.key for t in side if t.surface[:1].isupper() and t.key in one.question.words}
-        for side in left
-    ]
-    my_values, their_values, shared_values = _values_left(mine, theirs, one)
-    shared = len(matches) + shared_values + negated + named + (one.says_yes is not None)
-    kept = (
-        left
-        if not shared
-        else [
-            without_harmless(
-                left[i],
-                left[1 - i],
-                one.question,
-                wording,
-                told=bool(mine.values and theirs.values),
-            )
-            for i, wording in enumerate((mine, theirs))
-        ]
+    asked = (
+        any(t.surface[:1].isupper() and t.key in one.question.words for t in side) for side in left
     )
+    swapped = _is_swapped(mine, theirs, matches) and not any(left)
+    turned = swapped or all(asked) or is_turned(one, other, matches) or is_miscounted(mine, theirs)
+    rest = _values_left(mine, theirs, one.question)
+    shared = len(matches) + len(mine.values) - len(rest[0]) + negated + named
+    both_values = bool(mine.values and theirs.values)
+    shared += one.says_yes is not None
+    kept = [
+        without_harmless(left[i], left[1 - i], one.question, wording, told=both_values)
+        if shared
+        else tuple(left[i])
+        for i, wording in enumerate((mine, theirs))
+    ]
+    spelt = [(mine.tokens[i], theirs.tokens[j]) for i, j in matches.items()]
     return Account(
-        mine=tuple(kept[0]),
-        theirs=tuple(kept[1]),
-        my_values=my_values,
-        their_values=their_values,
-        swapped=(swapped := _is_swapped(mine, theirs, matches) and not any(left)),
-        turned=swapped
-        or all(asked)
-        or is_turned(one, other, matches)
-        or is_miscounted(mine, theirs),
-        negated=negated,
+        words=(kept[0], kept[1]),
+        values=(_that_cost(rest, 0, one), _that_cost(rest, 1, other)),
         shared=shared,
-        reworded=any(
-            mine.tokens[i].is_name and mine.tokens[i].word != theirs.tokens[j].word
-            for i, j in matches.items()
-        ),
+        turned=turned,
+        swapped=swapped,
+        negated=negated,
+        reworded=any(a.is_name and a.word != b.word for a, b in spelt),
     )
 
 
@@ -129,20 +98,20 @@ def _same(one: Word, other: Word) -> bool:
         return "without" not in (one.word, other.word)
     if one.is_name and other.is_name:
         return transcribed(one.word) == transcribed(other.word)
-    return stem_of(one.word) == stem_of(other.word)
+    return meanings.stem_of(one.word) == meanings.stem_of(other.word)
 
 
 def _alike(one: Word, other: Word) -> bool:
     stems = not (one.is_name and other.is_name) or one.word[:6] == other.word[:6]
-    return alike(one.word, other.word, stems=stems)
+    return meanings.alike(one.word, other.word, stems=stems)
 
 
 def _coded(one: Word, other: Word) -> bool:
     """Whether one is the other with its word cut to a letter: U235, uranium-235."""
-    a, b = _CODE.fullmatch(one.word), _CODE.fullmatch(other.word)
-    if not (a and b) or a[2] != b[2] or min(len(a[1]), len(b[1])) > 1:
+    a, b = pattern("CODE").fullmatch(one.word), pattern("CODE").fullmatch(other.word)
+    if not (a and b) or a[2] != b[2]:
         return False
-    return a[1].startswith(b[1]) or b[1].startswith(a[1])
+    return a[1][0] == b[1][0] and 1 in (len(a[1]), len(b[1]))
 
 
 def _initial(one: Word, other: Word) -> bool:
@@ -151,36 +120,16 @@ def _initial(one: Word, other: Word) -> bool:
     return named and len(short.word) == 1 and long.word.startswith(short.word)
 
 
-def _drop_repeated(left: list[Word], wording: Wording) -> None:
-    """Take what brackets say once more: "football (soccer)", "Health Board (HB)"."""
-    brackets = pattern("BRACKETS").search(wording.text) if left else None
-    if not brackets:
-        return
-    inside = set(re.findall(r"\w+", brackets[1].casefold()))
-    found = Counter(t.word for t in wording.tokens) - Counter(t.word for t in left)
-    names = (t.word for t in wording.tokens if t.is_name and t.word not in inside)
-    initials = "".join(word[0] for word in names)
-
-    def repeats(token: Word) -> bool:
-        here = token.word in inside
-        if token.word in found or (here and token.surface.isupper() and token.word == initials):
-            return True
-        others = (word for word in found if here != (word in inside))
-        return any(alike(token.word, word) or _is_code(token.word, word) for word in others)
-
-    left[:] = [t for t in left if not repeats(t)]
-
-
 def _drop_synonyms(left: tuple[list[Word], list[Word]], wordings: tuple[Wording, Wording]) -> bool:
     """Take what is left where both are one thing by WordNet; True if they were."""
     known = [
-        {sense for phrase in _phrases(side, wording) for sense in senses(phrase)}
+        {sense for phrase in _phrases(side, wording) for sense in meanings.senses(phrase)}
         for side, wording in zip(left, wordings, strict=True)
     ]
-    if not known[0] & known[1]:
+    if known[0].isdisjoint(known[1]):
         return False
-    for side in left:
-        side.clear()
+    left[0].clear()
+    left[1].clear()
     return True
 
 
@@ -190,14 +139,8 @@ def _phrases(side: list[Word], wording: Wording) -> set[str]:
     if (side or not wording.tokens) and not re.search(r"\d", wording.text):
         for mark in " ", "":
             text = " ".join(re.sub(r"[^a-z ]", mark, wording.text.casefold()).split())
-            found.add(_ARTICLE.sub("", text))
+            found.add(re.sub("^(?:the|an?) ", "", text))
     return found | {phrase.removesuffix("s") for phrase in found}
-
-
-def _is_code(code: str, word: str) -> bool:
-    """Whether a code stands for a currency: JPY, yen."""
-    currency = unit_named(code.upper()).dimension
-    return currency.isupper() and currency == unit_named(word).dimension
 
 
 def _drop_negations(one: Reading, other: Reading, left: tuple[list[Word], list[Word]]) -> bool:
@@ -207,7 +150,7 @@ def _drop_negations(one: Reading, other: Reading, left: tuple[list[Word], list[W
             side[:] = [t for t in side if not _only_answers(t.word, one.question)]
     for side, others in (left, left[::-1]):
         for word in others:
-            plain = next((t for t in side if alike(t.word, bare(word.word))), None)
+            plain = next((t for t in side if meanings.alike(t.word, bare(word.word))), None)
             no = next((t for t in side if t.word in NEGATIONS), None)
             if bare(word.word) != word.word and plain and no:
                 side.remove(plain)
@@ -220,51 +163,47 @@ def _drop_negations(one: Reading, other: Reading, left: tuple[list[Word], list[W
 def _only_answers(word: str, question: Question) -> bool:
     """Whether a word only repeats the yes or no of an answer."""
     turned = bare(word) != word and is_said(bare(word), question.said)
-    return word in _ANSWERED or turned or any(are_opposites(word, w) for w in question.said)
+    only = word in NEGATIONS or word in words("only_answers")
+    return only or turned or any(meanings.are_opposites(word, w) for w in question.said)
 
 
-def _values_left(
-    mine: Wording, theirs: Wording, one: Reading
-) -> tuple[tuple[Value, ...], tuple[Value, ...], int]:
-    """Values of each that the other lacks, less the question's own and dates nobody asked for; and
-    how many both have.
-    """
-    left = [list(mine.values), list(theirs.values)]
+def _values_left(mine: Wording, theirs: Wording, question: Question) -> tuple[list[Value], ...]:
+    """Values of each that the other lacks."""
+    left = (list(mine.values), list(theirs.values))
+    counts = "COUNT" in question.traits  # where a share is no number
     for value in mine.values:
-        same = (o for o in left[1] if compare_value(value, o) is Match.SAME)
-        if match := next((o for o in same if _in_kind(value, o, one)), None):
-            left[0].remove(value)
-            left[1].remove(match)
-    shared = len(mine.values) - len(left[0])
-    dated = [any(isinstance(v, PartialDate) for v in side) for side in left]
-    polar = one.question.asked is Asked.YES_NO
-    for side, wording, other_dated in zip(left, (mine, theirs), dated[::-1], strict=True):
-        side[:] = [v for v in side if not _is_converted(v, wording.values)]
-        free = wording.asides > 0 and not other_dated and (polar or bool(wording.tokens))
-        side[:] = [v for v in side if not _costs_nothing(v, one.question, aside=free)]
-    return tuple(left[0]), tuple(left[1]), shared
+        for other in left[1]:
+            in_kind = not counts or values.is_share(value) == values.is_share(other)
+            if in_kind and values.compare_value(value, other) is values.Match.SAME:
+                left[0].remove(value)
+                left[1].remove(other)
+                break
+    return left
 
 
-def _is_converted(value: Value, values: Sequence[Value]) -> bool:
-    """Whether a value only says in another unit what another one says: "330 m (1,083 ft)"."""
-    others = (v for v in values if isinstance(v, Quantity) and v != value)
-    return isinstance(value, Quantity) and any(
-        v.stated != value.stated and v.compare(value) is Match.SAME for v in others
-    )
+def _that_cost(left: tuple[list[Value], ...], side: int, reading: Reading) -> tuple[Value, ...]:
+    """Values left of one answer, less the question's own, what another value of it says in another
+    unit ("330 m (1,083 ft)") and dates that nobody asked for.
+    """
+    wording, question = reading.wording, reading.question
+    dated = any(isinstance(v, values.PartialDate) for v in left[1 - side])
+    polar = question.asked == "YES_NO"
+    aside = wording.asides > 0 and not dated and (polar or bool(wording.tokens))
+    numbers = [v for v in wording.values if isinstance(v, values.Quantity)]
 
+    def is_free(value: Value) -> bool:
+        if isinstance(value, values.PartialDate):
+            return aside and value.aside
+        if isinstance(value, values.Pair):
+            return {value.first, value.second} <= question.numbers
+        if not isinstance(value, values.Quantity):
+            return False
+        asked = value.stated in question.numbers and question.asked == "OTHER"
+        return asked or any(
+            v.stated != value.stated and v.compare(value) is values.Match.SAME for v in numbers
+        )
 
-def _in_kind(value: Value, other: Value, one: Reading) -> bool:
-    """Whether not just one is a share where the question asks how many."""
-    return is_share(value) == is_share(other) or "COUNT" not in one.question.traits
-
-
-def _costs_nothing(value: Value, question: Question, *, aside: bool) -> bool:
-    if isinstance(value, PartialDate):
-        return aside and value.aside
-    if isinstance(value, Pair):
-        return {value.first, value.second} <= question.numbers
-    stated = isinstance(value, Quantity) and value.stated in question.numbers
-    return stated and question.asked is Asked.OTHER
+    return tuple(value for value in left[side] if not is_free(value))
 
 
 def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
@@ -279,30 +218,27 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
         if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
     ]
     order, ordered = [matches[i] for i in kept], "ORDER" in one.question.traits
-    a, b = ([v.value for v in w.values if isinstance(v, Quantity)] for w in (mine, theirs))
+    a, b = ([v.value for v in w.values if isinstance(v, values.Quantity)] for w in (mine, theirs))
     moved = mine.values != theirs.values and set(mine.values) == set(theirs.values)
     if moved and any(token.word in NEGATIONS for token in mine.tokens):
         return True  # "1969, not 1968"
     if order == sorted(order):
-        pairs = [[v for v in w.values if isinstance(v, Pair)] for w in (mine, theirs)]
+        pairs = [[v for v in w.values if isinstance(v, values.Pair)] for w in (mine, theirs)]
         moved = pairs[0] != pairs[1] and set(pairs[0]) == set(pairs[1])
         moved = moved and (ordered or "SCORE" in one.question.traits)
         return moved or (a != b and sorted(a) == sorted(b) and len(order) > 1)
     if a == b and len(a) > 1:
         return True  # Ann first, Bob second
-    listed = all(
-        r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs))
-    )
+    listed = all(r.is_list or re.search(r"\bor\b", r.wording.text) for r in (one, other))
     if listed and not ordered:
         return _is_regrouped(one, other)
     named = all(pattern("ALL_NAMES").fullmatch(w.text.strip()) for w in (mine, theirs))
-    turned = named and _is_of(mine.text) != _is_of(theirs.text)  # "Nobel Prize in Physics"
+    of = [bool(re.search(r"\b(?:of|in|for)\b", w.text)) for w in (mine, theirs)]
+    turned = named and of[0] != of[1]  # "Nobel Prize in Physics"
     if turned and any(mine.tokens[i].word != theirs.tokens[matches[i]].word for i in kept):
         return True  # the Council of Europe, the European Council
     few = len(matches) <= _MOST_FREE and not ordered
-    if few or _one_swap(order, [mine.tokens[i] for i in kept]):
-        return False
-    return not turned
+    return not (few or turned)
 
 
 def _is_regrouped(one: Reading, other: Reading) -> bool:
@@ -310,10 +246,6 @@ def _is_regrouped(one: Reading, other: Reading) -> bool:
     mine, theirs = set(one.items), set(other.items)
     whole = frozenset().union(*mine) == frozenset().union(*theirs)
     return whole and len(mine) == len(theirs) and mine != theirs
-
-
-def _is_of(text: str) -> bool:
-    return bool(re.search(r"\b(?:of|in|for)\b", text))
 
 
 def _is_swapped(mine: Wording, theirs: Wording, matches: dict[int, int]) -> bool:
@@ -324,18 +256,5 @@ def _is_swapped(mine: Wording, theirs: Wording, matches: dict[int, int]) -> bool
 
 def is_miscounted(mine: Wording, theirs: Wording) -> bool:
     """Whether two things of both are counted, and not alike: "two sons and a daughter"."""
-    counts = dict(mine.counted), dict(theirs.counted)
-    both = counts[0].keys() & counts[1].keys()
-    return len(both) > 1 and any(counts[0][thing] != counts[1][thing] for thing in both)
-
-
-def _one_swap(order: Sequence[int], tokens: Sequence[Word]) -> bool:
-    """Whether two neighbours changed places that are not both names: "Lisbon route"."""
-    falls = [i for i, (a, b) in enumerate(zip(order, order[1:], strict=False)) if b < a]
-    if len(falls) != 1:
-        return False
-    i = falls[0]
-    swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
-    return swapped == sorted(order) and not all(
-        token.surface[:1].isupper() for token in tokens[i : i + 2]
-    )
+    both = mine.counted.keys() & theirs.counted.keys()
+    return len(both) > 1 and any(mine.counted[thing] != theirs.counted[thing] for thing in both)

@@ -3,7 +3,7 @@
 import re
 from functools import cache, lru_cache
 
-from radarstream.connectors.models.answer_agreement.tables import filled, pattern, rows
+from radarstream.connectors.models.answer_agreement.tables import filled_rows, pattern
 
 _MOST = 6  # of one answer
 _LEFT_OUT = frozenset(("told", "role", "bearer", "before"))  # groups, each with its NOT_…
@@ -11,15 +11,24 @@ _LEFT_OUT = frozenset(("told", "role", "bearer", "before"))  # groups, each with
 
 @cache
 def _rules() -> list[tuple[list[str], re.Pattern[str], str]]:
-    known, rules = dict[str, str](), list[tuple[list[str], re.Pattern[str], str]]()
-    for traits, *row in rows("cores"):
-        if row:
-            compiled = re.compile(filled(row[0], known), re.IGNORECASE)
-            rules.append((traits.split(), compiled, row[1] if len(row) > 1 else r"\g<core>"))
-        else:
-            name, _, part = traits.partition(" = ")
-            known[name] = filled(part, known)
-    return rules
+    return [
+        (traits.split(), re.compile(rule, re.IGNORECASE), "".join(spelt) or r"\g<core>")
+        for traits, rule, *spelt in filled_rows("cores", at=1)
+    ]
+
+
+@lru_cache(maxsize=4_096)
+def _rules_for(traits: frozenset[str]) -> list[tuple[re.Pattern[str], str, bool]]:
+    """The rules for questions of these traits, each with whether its core may stand beside another.
+
+    ASKED is a trait that a rule must have too.
+    """
+    return [
+        (rule, spelt, "ALONE" not in needed)
+        for needed, rule, spelt in _rules()
+        if ("ASKED" in needed) == ("ASKED" in traits)
+        and all((t.lstrip("-") in traits) != t.startswith("-") for t in needed if t != "ALONE")
+    ]
 
 
 @lru_cache(maxsize=65_536)
@@ -33,14 +42,9 @@ def cores(text: str, traits: frozenset[str]) -> dict[str, bool]:
     {'Oslo': True}
     """
     found = dict[str, bool]()
-    for needed, rule, spelt in _rules():
-        asked = (t for t in needed if t != "ALONE")
-        if ("ASKED" in needed) == ("ASKED" in traits) and all(
-            (t.lstrip("-") in traits) != t.startswith("-") for t in asked
-        ):
-            match = rule.match(text)
-            if match and not _revoked(match):
-                found.setdefault(match.expand(spelt).strip(), "ALONE" not in needed)
+    for rule, spelt, free in _rules_for(traits):
+        if (match := rule.match(text)) and not _revoked(match):
+            found.setdefault(match.expand(spelt).strip(), free)
     return dict(list(found.items())[:_MOST])
 
 

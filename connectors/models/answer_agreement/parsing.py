@@ -1,6 +1,9 @@
-"""Numbers with their units, calendar dates and times of day, taken out of a text."""
+"""Numbers with their units, calendar dates, times of day and pairs, taken out of a text."""
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from radarstream.connectors.models.answer_agreement.tables import (
     in_order,
@@ -21,60 +24,81 @@ from radarstream.connectors.models.answer_agreement.values import (
 
 _SPEEDS = frozenset(("mph", "kph", "knot", "knots"))
 _NEAR = 60  # characters before a number in which "fell by about" may stand
+_MONTHS = [name.casefold()[:3] for name in in_order("months")[:12]]
+_CENTURY = 50  # years of two digits from here on are of the last century
+_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
+_Value = TypeVar("_Value")
 
 
-def asks_for_a_fall(question: str) -> bool:
-    """Whether a question asks by how much something fell, so that its answers need not say so."""
-    return bool(pattern("FALLS").search(question)) and not pattern("RISES").search(question)
+class Sought(NamedTuple):
+    """What a question says of the numbers of its answers.
 
-
-def take_quantities(
-    text: str,
-    *,
-    of_a_fall: bool = False,
-    unit: Unit | None = None,
-    per: Unit = NO_UNIT,
-    counts: bool = False,
-) -> tuple[list[Quantity], str]:
-    """Numbers of a text whose number words are digits already, and the text with them blanked.
-
-    With `of_a_fall` a rise is negative, else a fall is. `unit` is that of numbers without one;
-    with `counts` a number is one of people or things.
+    With `of_a_fall` a rise is negative, else a fall is. `unit` is that of numbers without one,
+    `per` what they are per; with `counts` a number is one of people or things.
     """
-    found: list[Quantity] = []
+
+    of_a_fall: bool = False
+    unit: Unit | None = None
+    per: Unit = NO_UNIT
+    counts: bool = False
+
+
+_NOTHING = Sought()
+
+
+def _take(
+    name: str, text: str, parse: Callable[[re.Match[str]], _Value | None]
+) -> tuple[list[_Value], str]:
+    """The values of the matches of a pattern, and the text with those blanked that have one."""
+    found: list[_Value] = []
 
     def take(match: re.Match[str]) -> str:
-        letter, money = (match["letter"] or "").casefold(), match["currency"] or match["code"]
-        if letter == "m" and not (money or counts):
-            return match.group()  # metres or millions: leave it a word
-        before, after = text[max(0, match.start() - _NEAR) : match.start()], text[match.end() :]
-        way = "ROSE" if of_a_fall else "FELL"
-        fell = not match["ordinal"] and (
-            pattern(f"{way}_BEFORE").search(before) or pattern(f"{way}_AFTER").match(after)
-        )
-        measure = _unit_of(match) or unit or NO_UNIT
-        digits = match["digits"].replace(",", "")
-        whole = (counts and not measure.dimension) or measure.dimension.isupper()
-        if whole and pattern("POINT_FOR_THOUSANDS").fullmatch(digits):
-            digits = digits.replace(".", "")
-        number = float(digits) * float(mapping("scales").get(letter, 1))
-        number = -number if match["minus"] or fell else number
-        if match["ordinal"] and measure.dimension == "time":
-            measure = Unit(f"{(match['unit'] or '').casefold()} by number")  # "the 19th century"
-        found.append(
-            Quantity(
-                number,
-                (number - measure.zero) * measure.factor,
-                measure.dimension,
-                rough=bool(pattern("ROUGH").search(before)),
-                bound=match["bound"] or "",
-                per=_per_of(match) or per,
-                long=bool(pattern("LONG").search(digits)),
-            )
-        )
-        return " " * len(match.group())
+        value = parse(match)
+        found.extend(() if value is None else (value,))
+        return match.group() if value is None else " " * len(match.group())
 
-    return found, pattern("QUANTITY").sub(take, text) if pattern("DIGIT").search(text) else text
+    return found, pattern(name).sub(take, text)
+
+
+def take_quantities(text: str, sought: Sought = _NOTHING) -> tuple[list[Quantity], str]:
+    """Numbers of a text whose number words are digits already, and the text with them blanked.
+
+    >>> take_quantities("5 km")[0][0].value, take_quantities("it fell 5%")[0][0].value
+    (5000.0, -5.0)
+    """
+    if not pattern("DIGIT").search(text):
+        return [], text
+    return _take("QUANTITY", text, lambda match: _quantity(match, sought))
+
+
+def _quantity(match: re.Match[str], sought: Sought) -> Quantity | None:
+    letter, money = (match["letter"] or "").casefold(), match["currency"] or match["code"]
+    if letter == "m" and not (money or sought.counts):
+        return None  # metres or millions: leave it a word
+    before = match.string[max(0, match.start() - _NEAR) : match.start()]
+    way = "ROSE" if sought.of_a_fall else "FELL"
+    fell = not match["ordinal"] and (
+        pattern(f"{way}_BEFORE").search(before)
+        or pattern(f"{way}_AFTER").match(match.string[match.end() :])
+    )
+    measure = _unit_of(match) or sought.unit or NO_UNIT
+    digits = match["digits"].replace(",", "")
+    whole = (sought.counts and not measure.dimension) or measure.dimension.isupper()
+    if whole and pattern("POINT_FOR_THOUSANDS").fullmatch(digits):
+        digits = digits.replace(".", "")
+    number = float(digits) * float(mapping("scales").get(letter, 1))
+    number = -number if match["minus"] or fell else number
+    if match["ordinal"] and measure.dimension == "time":
+        measure = Unit(f"{(match['unit'] or '').casefold()} by number")  # "the 19th century"
+    return Quantity(
+        number,
+        (number - measure.zero) * measure.factor,
+        measure.dimension,
+        rough=bool(pattern("ROUGH").search(before)),
+        bound=match["bound"] or "",
+        per=_per_of(match) or sought.per,
+        long=bool(pattern("LONG").search(digits)),
+    )
 
 
 def _unit_of(match: re.Match[str]) -> Unit | None:
@@ -98,40 +122,34 @@ def _per_of(match: re.Match[str]) -> Unit | None:
     return unit_named(per) if per else None
 
 
-_MONTHS = [name.casefold()[:3] for name in in_order("months")[:12]]
-_CENTURY = 50  # years of two digits from here on are of the last century
+def take_dates(text: str, *kinds: str) -> tuple[list[PartialDate], str]:
+    """Dates of a text, and the text with them blanked out.
 
-
-def take_dates(
-    text: str, *, bare_years: bool, bare_months: bool, short: bool = False
-) -> tuple[list[PartialDate], str]:
-    """Dates of a text, and the text with them blanked out; with `short` also 04/2021 and 4.5.21."""
-    found: list[PartialDate] = []
-
-    def take(match: re.Match[str]) -> str:
-        parts = match.groupdict()
-        day = re.match(r"\d+", parts.get("day") or "")
-        year = int(parts["year"]) if parts.get("year") else None
-        if year is not None and year < 100:
-            year += 2000 if year < _CENTURY else 1900
-        numbers = _month_and_day(parts.get("month"), int(day[0]) if day else None, match)
-        if numbers is None:
-            return match.group()
-        bound = pattern("BOUND_BEFORE").search(text[max(0, match.start() - 10) : match.start()])
-        found.append(
-            PartialDate(
-                -year if year and parts.get("minus") else year,
-                *numbers,
-                aside=bool(parts.get("aside")),
-                bound=bound[1] if bound else "",
-            )
-        )
-        return " " * len(match.group())
-
-    names = [*pattern_names("SHORT_DATE_") * short, *pattern_names("DATE_")]
-    for name in (*names, *["BARE_YEAR"] * bare_years, *["BARE_MONTH"] * bare_months):
-        text = pattern(name).sub(take, text)
+    `kinds` are what their patterns' names begin with: DATE_, SHORT_DATE_ (04/2021), BARE_YEAR and
+    BARE_MONTH, in the order in which they are looked for.
+    """
+    found = list[PartialDate]()
+    for name in (name for kind in kinds for name in pattern_names(kind)):
+        dates, text = _take(name, text, _date)
+        found += dates
     return found, text
+
+
+def _date(match: re.Match[str]) -> PartialDate | None:
+    parts = match.groupdict()
+    day = re.match(r"\d+", parts.get("day") or "")
+    year = int(parts["year"]) if parts.get("year") else None
+    if year is not None and year < 100:
+        year += 2000 if year < _CENTURY else 1900
+    numbers = _month_and_day(parts.get("month"), int(day[0]) if day else None, match)
+    before = match.string[max(0, match.start() - 10) : match.start()]
+    bound = pattern("BOUND_BEFORE").search(before)
+    return numbers and PartialDate(
+        -year if year and parts.get("minus") else year,
+        *numbers,
+        aside=bool(parts.get("aside")),
+        bound=bound[1] if bound else "",
+    )
 
 
 def _month_and_day(
@@ -153,9 +171,6 @@ def _month_and_day(
     return (month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
-_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
-
-
 def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
     """Times of day of a text, and the text with them blanked out.
 
@@ -163,22 +178,23 @@ def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
     """
     if twelve := pattern("TWELVE").match(text):
         return [ClockTime(720 if twelve["noon"] else 0)], ""
-    found: list[ClockTime] = []
     text = pattern("HOUR_WORD").sub(lambda word: str(_hour(word[1])), text)
     text = pattern("PAST").sub(_in_digits, text)
+    found, text = _take("CLOCK_TIME", text, lambda match: _time(match, bare=bare_times))
+    if any(time.half_known and time.minute >= 780 for time in found):  # 9:00 to 17:00
+        found = [replace(time, half_known=True) for time in found]
+    return found, text
 
-    def take(match: re.Match[str]) -> str:
-        hour, half = int(match["hour"]), match["am"] or match["pm"]
-        if not (half or match["clock"] or (bare_times and ":" in match.group())):
-            return match.group()
-        known = bool(half) or hour > 12 or match["hour"].startswith("0")
-        if half and hour <= 12:
-            hour = hour % 12 + 12 * bool(match["pm"])
-        minute = (60 * hour + int(match["minute"] or 0)) % 1440
-        found.append(ClockTime(minute, half_known=known, bound=match["bound"] or ""))
-        return " " * len(match.group())
 
-    return found, pattern("CLOCK_TIME").sub(take, text)
+def _time(match: re.Match[str], *, bare: bool) -> ClockTime | None:
+    hour, half = int(match["hour"]), match["am"] or match["pm"]
+    if not (half or match["clock"] or (bare and ":" in match.group())):
+        return None
+    known = bool(half) or hour > 12 or match["hour"].startswith("0")
+    if half and hour <= 12:
+        hour = hour % 12 + 12 * bool(match["pm"])
+    minute = (60 * hour + int(match["minute"] or 0)) % 1440
+    return ClockTime(minute, half_known=known, bound=match["bound"] or "")
 
 
 def _hour(text: str) -> int:
@@ -196,20 +212,18 @@ def _in_digits(spoken: re.Match[str]) -> str:
 
 
 def take_pairs(text: str) -> tuple[list[Pair], str]:
-    """Scores, ranges and ratios of a text, and the text without them."""
-    found: list[Pair] = []
+    """Scores, ranges and ratios of a text, and the text with them blanked out."""
+    return _take("PAIR", text, _pair) if pattern("DIGIT").search(text) else ([], text)
 
-    def take(match: re.Match[str]) -> str:
-        spanned = match.group().lower().startswith(("between", "from"))
-        if (match["and"] and not spanned) or pattern("CLOCK_BEHIND").match(text, match.end()):
-            return match.group()
-        units = [unit_named(match[name] or "") for name in ("au", "bu")]
-        used = [u if u.dimension else units[1 - i] for i, u in enumerate(units)]
-        numbers = [float(match[name].replace(",", "")) for name in ("a", "b")]
-        if 1000 <= numbers[0] < 2100 and 10 <= numbers[1] < 100 and not used[0].dimension:
-            numbers[1] += numbers[0] // 100 * 100  # 1914-18
-        stated = [round(n * u.factor, 9) for n, u in zip(numbers, used, strict=True)]
-        found.append(Pair(stated[0], stated[1], used[0].dimension))
-        return " "
 
-    return found, pattern("PAIR").sub(take, text) if pattern("DIGIT").search(text) else text
+def _pair(match: re.Match[str]) -> Pair | None:
+    spanned = match.group().lower().startswith(("between", "from"))
+    if (match["and"] and not spanned) or pattern("CLOCK_BEHIND").match(match.string, match.end()):
+        return None
+    units = [unit_named(match[name] or "") for name in ("au", "bu")]
+    used = [u if u.dimension else units[1 - i] for i, u in enumerate(units)]
+    numbers = [float(match[name].replace(",", "")) for name in ("a", "b")]
+    if 1000 <= numbers[0] < 2100 and 10 <= numbers[1] < 100 and not used[0].dimension:
+        numbers[1] += numbers[0] // 100 * 100  # 1914-18
+    first, second = (round(n * u.factor, 9) for n, u in zip(numbers, used, strict=True))
+    return Pair(first, second, used[0].dimension)

@@ -2,29 +2,20 @@
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 
-from radarstream.connectors.models.answer_agreement.numbers import in_digits
-from radarstream.connectors.models.answer_agreement.opposites import are_opposites
+from radarstream.connectors.models.answer_agreement.meanings import alike, are_opposites, root_of
 from radarstream.connectors.models.answer_agreement.parsing import (
-    asks_for_a_fall,
+    Sought,
     take_quantities,
 )
-from radarstream.connectors.models.answer_agreement.spelling import in_english, one_spelling
-from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of
+from radarstream.connectors.models.answer_agreement.spelling import (
+    in_digits,
+    in_english,
+    one_spelling,
+)
 from radarstream.connectors.models.answer_agreement.tables import mapping, pattern, pattern_names
-from radarstream.connectors.models.answer_agreement.values import NO_UNIT, Unit, unit_named
+from radarstream.connectors.models.answer_agreement.values import NO_UNIT, unit_named
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
-
-
-class Asked(Enum):
-    """The kind of answer a question wants."""
-
-    DATE = "date"
-    NUMBER = "number"
-    YES_NO = "yes_no"
-    OTHER = "other"
-
 
 _NO_TRAITS = frozenset(("DATE", "NUMBER", "YES_NO", "UNIT", "AGE", "PER"))
 
@@ -33,79 +24,66 @@ _NO_TRAITS = frozenset(("DATE", "NUMBER", "YES_NO", "UNIT", "AGE", "PER"))
 class Question:
     """A question as the answers to it are read.
 
-    `traits` are the names of the patterns ASKS_… that it matches: PERSON, CHOICE (it has an "or"),
+    `asked` is the kind of answer that it wants: DATE, NUMBER, YES_NO or OTHER. `traits` are this
+    and the names of the patterns ASKS_… that it matches: PERSON, CHOICE (it has an "or"),
     NEGATIVE (a "not" that answers may repeat), ALL (it asks in the plural, so that one more or less
     is another answer), WHERE, ORDER (that of a list counts), COUNT (how many), WHAT_IS.
 
     `words` are the keys of its content words: repeated in an answer they say nothing, unless the
-    question offers them as alternatives ("France or Spain?"). `of_a_fall` tells that it asks by how
-    much something fell; `unit` is what it asks to count ("How many milligrams"), `numbers` are
-    those it names itself, `said` its content words in lower case, also as phrases are spelt alike.
+    question offers them as alternatives ("France or Spain?"). `said` are its content words in lower
+    case, also as phrases are spelt alike; `numbers` those it names itself.
     """
 
     text: str
-    asked: Asked
+    asked: str
     traits: frozenset[str]
     words: frozenset[str]
     said: frozenset[str]
     numbers: frozenset[float]
-    of_a_fall: bool
-    unit: Unit | None
-    per: Unit = NO_UNIT
+    sought: Sought
 
 
 def read_question(text: str) -> Question:
     """Classify a question and collect the words that its answers may repeat for free.
 
     >>> read_question("How many moons has Mars?").asked
-    <Asked.NUMBER: 'number'>
+    'NUMBER'
     """
     plain = plain_text(text)
     names = (name.removeprefix("ASKS_") for name in pattern_names("ASKS_"))
     traits = {name for name in names if pattern(f"ASKS_{name}").search(plain)} - _NO_TRAITS
     choice = pattern("ASKS_CHOICE").search(plain)
-    asked = _asked(plain, is_choice=choice is not None)
+    kinds = ("NUMBER", "DATE") if choice else ("NUMBER", "YES_NO", "DATE")
+    asked = next((kind for kind in kinds if pattern(f"ASKS_{kind}").search(plain)), "OTHER")
     words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
     spelt = [] if choice else read_words(one_spelling(in_english(plain)))
     said = {word.surface.casefold().removesuffix("'s") for word in [*words, *spelt]}
     return Question(
         text=plain,
         asked=asked,
-        traits=frozenset(traits | {asked.name}),
+        traits=frozenset(traits | {asked}),
         words=frozenset(word.key for word in words),
         said=frozenset(said) | frozenset(pattern("MODAL").findall(plain.casefold())),
         numbers=frozenset(quantity.stated for quantity in take_quantities(in_digits(plain))[0]),
-        of_a_fall=asks_for_a_fall(plain),
-        unit=_unit(plain),
-        per=_per(plain),
+        sought=_sought(plain, counts="COUNT" in traits),
     )
 
 
-def _unit(plain: str) -> Unit | None:
-    if pattern("ASKS_AGE").search(plain):
-        return unit_named("year")
-    counted = pattern("ASKS_UNIT").search(plain)
-    return unit_named(counted["unit"]) if counted else None
-
-
-def _per(plain: str) -> Unit:
-    """The unit of time that amounts are asked for: "How much a year?"."""
-    asked = pattern("ASKS_PER").search(plain)
-    return unit_named(mapping("adverbs").get(asked[0].lower()) or asked[1]) if asked else NO_UNIT
+def _sought(plain: str, *, counts: bool) -> Sought:
+    counted, per = pattern("ASKS_UNIT").search(plain), pattern("ASKS_PER").search(plain)
+    unit = "year" if pattern("ASKS_AGE").search(plain) else counted and counted["unit"]
+    return Sought(
+        of_a_fall=bool(pattern("FALLS").search(plain) and not pattern("RISES").search(plain)),
+        unit=unit_named(unit) if unit else None,
+        per=unit_named(mapping("adverbs").get(per[0].lower()) or per[1]) if per else NO_UNIT,
+        counts=counts,
+    )
 
 
 def _beside_the_choice(plain: str, choice: re.Match[str]) -> list[Word]:
     """Content words less the two on either side of "or": those may be the answer."""
     before, after = read_words(plain[: choice.start()]), read_words(plain[choice.end() :])
     return before[:-2] + after[2:]
-
-
-def _asked(plain: str, *, is_choice: bool) -> Asked:
-    if pattern("ASKS_NUMBER").search(plain):
-        return Asked.NUMBER
-    if pattern("ASKS_YES_NO").search(plain) and not is_choice:
-        return Asked.YES_NO
-    return Asked.DATE if pattern("ASKS_DATE").search(plain) else Asked.OTHER
 
 
 def read_polarity(text: str, question: Question) -> tuple[bool | None, bool]:
@@ -117,7 +95,7 @@ def read_polarity(text: str, question: Question) -> tuple[bool | None, bool]:
         return None, True
     leading = pattern("LEADING").match(text)
     said: set[bool] = {bool(leading["yes"])} if leading else set()
-    if question.asked is Asked.YES_NO:
+    if question.asked == "YES_NO":
         clauses = pattern("CLAUSE").split(pattern("LEADING").sub("", text))
         told = (_of_clause(clause, question) for clause in clauses if clause)
         said |= {told_so for told_so in told if told_so is not None}
@@ -141,21 +119,17 @@ def is_doubted(plain: str) -> bool:
 def _of_clause(clause: str, question: Question) -> bool | None:
     """Whether one clause answers the question with yes: denials and opposites turn it round."""
     words = [word.surface.casefold() for word in read_words(clause)]
-    if len(pattern("NEGATION").findall(clause)) > 1:
+    if len(pattern("NEGATION").findall(clause)) > 1 or pattern("NO_MORE").search(clause):
         return None  # "There is none that it does not have"
-    opposite = any(_turns_round(word, question.said) for word in words)
-    if pattern("NO_MORE").search(clause):
-        return None
     if pattern("SO").match(clause):
         return True
-    denying = ("DENIED_CLAUSE", "DENIED_REST", "NOBODY", "FAILS")
+    opposite = any(_turns_round(word, question.said) for word in words)
     nothing = pattern("NO_THING").search(clause)
-    denies = any(pattern(name).search(clause) for name in denying)
-    if denies or (nothing and is_said(nothing[1].casefold(), question.said)):
+    denied = nothing and is_said(nothing[1].casefold(), question.said)
+    if denied or pattern("DENIES").search(clause):
         return opposite
-    if opposite:
-        return False
-    return True if any(is_said(word, question.said) for word in words) else None
+    said = not opposite and any(is_said(word, question.said) for word in words)
+    return said if said or opposite else None
 
 
 def is_said(word: str, said: frozenset[str]) -> bool:

@@ -1,7 +1,6 @@
 """Where a passage says an answer: in the same words, or value by value and word by word."""
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from radarstream.connectors.models.answer_agreement.question import Question, read_question
@@ -20,7 +19,7 @@ _GROUPS: Final = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}\b)")
 _UNSPACED: Final = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
-_SAID: Final = (Match.SAME, Match.PREMISE_FINER, Match.PREMISE_DECIDES)
+_SAID: Final = (Match.SAME, Match.PREMISE_FINER)
 
 
 def quote_of(answer: str, question: str, passage: str) -> Quote | None:
@@ -37,9 +36,9 @@ def quote_of(answer: str, question: str, passage: str) -> Quote | None:
     True
     """
     passage = passage[:MOST_CHARACTERS]
-    if (at := _find(answer, passage)) >= 0:
-        return next(place for place in _sentences(passage) if at < place[1])
     places = sentences(passage)
+    if (at := _find(answer, passage)) >= 0:
+        return next(place for place in places if at < place[1])
     if _contains(passage, answer):
         whole = 0, len(passage)
         return next((at for at in places if _contains(passage[slice(*at)], answer)), whole)
@@ -65,17 +64,9 @@ def sentences(text: str) -> list[Quote]:
     >>> sentences("One. Two by J. Doe?\nThree")
     [(0, 4), (5, 19), (20, 25)]
     """
-    return list(_sentences(text))
-
-
-def _sentences(text: str) -> Iterator[Quote]:
-    start = 0
-    for gap in _GAP.finditer(text):
-        if start < gap.start():
-            yield start, gap.start()
-        start = gap.end()
-    if start < len(text):
-        yield start, len(text)
+    gaps = [gap.span() for gap in _GAP.finditer(text)]
+    starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(text)]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
 
 def _find(answer: str, passage: str) -> int:
@@ -91,12 +82,8 @@ def _find(answer: str, passage: str) -> int:
 
 def _contains(text: str, answer: str) -> bool:
     """Whether a text has an answer as whole words, "J.K." as "J. K." and 1000 as "1 000"."""
-    text, answer = _joined(text), _joined(answer)
+    text, answer = (_GROUPS.sub(",", _INITIALS.sub("", t)) for t in (text, answer))
     return contains(text, answer, strict=True)
-
-
-def _joined(text: str) -> str:
-    return _GROUPS.sub(",", _INITIALS.sub("", text))
 
 
 def _by_parts(answer: str, question: Question, passage: str, places: list[Quote]) -> Quote | None:

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from radarstream.connectors.models.answer_agreement.known_names import expansions
-from radarstream.connectors.models.answer_agreement.numbers import read_roman
+from radarstream.connectors.models.answer_agreement.meanings import expansions, stem_of
 from radarstream.connectors.models.answer_agreement.parsing import (
     take_dates,
     take_pairs,
@@ -13,7 +12,6 @@ from radarstream.connectors.models.answer_agreement.parsing import (
     take_times,
 )
 from radarstream.connectors.models.answer_agreement.question import (
-    Asked,
     Question,
     is_doubted,
     read_polarity,
@@ -23,9 +21,9 @@ from radarstream.connectors.models.answer_agreement.spelling import (
     in_one_order,
     numbers_in_one_spelling,
     one_spelling,
+    read_roman,
     spell_marks,
 )
-from radarstream.connectors.models.answer_agreement.synonyms import stem_of
 from radarstream.connectors.models.answer_agreement.tables import pattern, words
 from radarstream.connectors.models.answer_agreement.values import PartialDate, Quantity, Value
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
@@ -34,14 +32,7 @@ MOST_CHARACTERS = 300  # that are read: comparing takes the square of it, and an
 SENTENCE_WORDS = 6  # from here on, lower-case words are taken for the sentence round the answer
 _LEAST_REPEATED = 3  # words
 _FEWEST_ITEMS = 2
-_TOKEN = re.compile(r"[\w'.-]*\w")
-_GOES_ON = re.compile(r"[^\w\s]*\s+(?:[-:]\s+)?(?!(?:and|or|nor)\b)", re.IGNORECASE)
-_NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
-_FREE = words("free")
-_METRES = re.compile(r"(?<=\d)\s?m\b")
-_ONE = re.compile(r"an?|one", re.IGNORECASE)
 _LONGEST_ACRONYM = 8  # letters
-_ACRONYM = re.compile(r"[A-Z0-9]{2,6}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +40,10 @@ class Reading:
     """An answer to one question, parsed once and compared many times; equal only to itself.
 
     `told` is the text in English without words of the question in front and the like, `marked` that
-    in one spelling, `affirmed` the part that is no denial, `rest` that
-    part without values; `words` are the content words it affirms, `denied` the keys of those it
-    denies; `values` its numbers, dates and times; `says_yes` its polarity where it has one; `items`
-    the members of a list; `is_open` tells that it leaves open what holds: "Ann or Bob", "yes and
-    no", "Lima?".
+    in one spelling, `affirmed` the part that is no denial, `rest` that part without values;
+    `words` are the content words it affirms, `denied` the keys of those it denies; `values` its
+    numbers, dates and times; `says_yes` its polarity where it has one; `items` the members of a
+    list; `is_open` tells that it leaves open what holds: "Ann or Bob", "yes and no", "Lima?".
     """
 
     plain: str
@@ -66,8 +56,6 @@ class Reading:
     words: tuple[Word, ...]
     denied: frozenset[str]
     values: tuple[Value, ...]
-    items: tuple[frozenset[str], ...]
-    is_list: bool
     is_open: bool
     is_sentence: bool
     question: Question
@@ -78,32 +66,26 @@ class Reading:
         return word_by_word(self)
 
     @cached_property
+    def items(self) -> tuple[frozenset[str], ...]:
+        """Keys of the members of a list."""
+        items = pattern("JOINED").split(self.rest)
+        return tuple(frozenset(w.key for w in read_words(i)) for i in items if read_words(i))
+
+    @cached_property
+    def is_list(self) -> bool:
+        """Whether it has several members."""
+        return bool(pattern("CONJUNCTION").search(self.rest)) or self.rest.count(",") > 1
+
+    @cached_property
     def telling(self) -> frozenset[str]:
         """Keys of the words that are neither titles nor repeated from the question."""
         asked = self.question.words
         return frozenset(w.key for w in self.words if w.key not in asked and not w.is_title)
 
     @cached_property
-    def untitled(self) -> frozenset[str]:
-        """Keys without titles; with them when there is nothing else."""
-        return frozenset(w.key for w in self.words if not w.is_title) or self.all_keys
-
-    @cached_property
     def all_keys(self) -> frozenset[str]:
         """Keys of all content words."""
         return frozenset(w.key for w in self.words)
-
-    @cached_property
-    def name_sequence(self) -> tuple[str, ...]:
-        """Untitled keys in order: the last is a person's family name."""
-        named = [w for w in self.words if not w.is_title and len(w.key) > 1]
-        own = [w for w in named if w.key in self.telling and (w.is_name or not self.is_sentence)]
-        return tuple(w.key for w in own or named if w.key not in _NAME_SUFFIXES)
-
-    @cached_property
-    def plain_words(self) -> frozenset[str]:
-        """Its content words in lower case, as written."""
-        return frozenset(word.word for word in read_words(self.plain))
 
     @cached_property
     def _letters(self) -> str | None:
@@ -126,7 +108,7 @@ class Reading:
         """The answer as an acronym ("NATO"), if it is one."""
         said = self.told.strip(" .").removeprefix("the ").replace(".", "")
         known = len(said) <= _LONGEST_ACRONYM and said.isalpha() and expansions(said.casefold())
-        return said.casefold() if known or _ACRONYM.fullmatch(said) else None
+        return said.casefold() if known or re.fullmatch("[A-Z0-9]{2,6}", said) else None
 
     @property
     def is_too_long(self) -> bool:
@@ -154,7 +136,6 @@ def read_answer(text: str, question: Question) -> Reading:
     if not content and not values and not denied:
         content = read_words(rest, keep_stopwords=True)  # "The Who", "S"
     denied_values, denied_rest = take_values(denied, question)
-    items = [frozenset(w.key for w in read_words(i)) for i in pattern("JOINED").split(rest)]
     chooses = "CHOICE" not in question.traits and pattern("ALTERNATIVE").search(rest)
     return Reading(
         plain=plain,
@@ -167,8 +148,6 @@ def read_answer(text: str, question: Question) -> Reading:
         words=tuple(content),
         denied=frozenset([w.key for w in read_words(denied_rest)] + list(map(repr, denied_values))),
         values=tuple(values),
-        items=tuple(item for item in items if item),
-        is_list=bool(pattern("CONJUNCTION").search(rest)) or rest.count(",") > 1,
         is_open=is_open or is_doubted(said) or bool(chooses),
         is_sentence=len((said or plain).split()) >= SENTENCE_WORDS,
         question=question,
@@ -181,13 +160,15 @@ def _behind_the_question(plain: str, question: Question) -> str:
     """
     if "CHOICE" in question.traits:
         return plain
-    asked = [word[0].casefold() for word in _TOKEN.finditer(question.text)]
-    told = [(word[0].casefold(), word.end()) for word in _TOKEN.finditer(plain)]
-    for each in (told, told[1:] if told[:1] == [("the", 3)] else []):
+    asked, said = (
+        [(word[0].casefold(), word.end()) for word in pattern("SPOKEN").finditer(text)]
+        for text in (question.text, plain)
+    )
+    for each in (said, said[1:] if said[:1] == [("the", 3)] else []):
         for count in range(min(len(asked), len(each) - 1), _LEAST_REPEATED - 1, -1):
-            if [word for word, _ in each[:count]] == asked[-count:]:
+            if [word for word, _ in each[:count]] == [word for word, _ in asked[-count:]]:
                 rest = plain[each[count - 1][1] :]
-                behind = _GOES_ON.match(rest)
+                behind = pattern("GOES_ON_WITH").match(rest)
                 return rest[behind.end() :] if behind else plain
     return plain
 
@@ -225,31 +206,19 @@ def take_values(text: str, question: Question) -> tuple[list[Value], str]:
     if not text.strip():
         return [], ""
     asked = question.asked
-    if asked is Asked.NUMBER and (roman := read_roman(text.strip(" ."))):
+    if asked == "NUMBER" and (roman := read_roman(text.strip(" ."))):
         return [Quantity(roman, roman)], ""
-    dated, only_digits = asked is Asked.DATE, not re.search(r"[^\W\d_]", text)
+    dated, only_digits = asked == "DATE", not re.search(r"[^\W\d_]", text)
     times, rest = take_times(text, bare_times=dated or only_digits)
-    dates, rest = take_dates(
-        rest, bare_years=asked is not Asked.NUMBER, bare_months=dated, short=dated
-    )
-    quantities, rest = take_asked_quantities(numbers_in_one_spelling(rest), question)
+    kinds = ("SHORT_DATE_", "DATE_", "BARE_YEAR", "BARE_MONTH") if dated else ("DATE_", "BARE_YEAR")
+    dates, rest = take_dates(rest, *(kinds if asked != "NUMBER" else ("DATE_",)))
+    quantities, rest = take_quantities(numbers_in_one_spelling(rest), question.sought)
     kept: list[PartialDate] = dates
-    if asked is Asked.NUMBER and quantities:
+    if asked == "NUMBER" and quantities:
         kept = []
     elif not dated and any(word.key not in question.words for word in read_words(rest)):
         kept = [date for date in dates if not date.aside]
     return [*times, *kept, *quantities], rest
-
-
-def take_asked_quantities(text: str, question: Question) -> tuple[list[Quantity], str]:
-    """The numbers of an answer, with what the question says of their sign and unit."""
-    return take_quantities(
-        text,
-        of_a_fall=question.of_a_fall,
-        unit=question.unit,
-        per=question.per,
-        counts="COUNT" in question.traits,
-    )
 
 
 @dataclass(frozen=True)
@@ -263,44 +232,43 @@ class Wording:
     tokens: tuple[Word, ...]
     values: tuple[Value, ...]
     asides: int
-    counted: frozenset[tuple[str, str]]
+    counted: dict[str, str]
 
 
 def word_by_word(reading: Reading) -> Wording:
     """All words and values of an answer, in one order."""
-    asked, said = reading.question.asked, reading.question.said
+    asked, traits = reading.question.asked, reading.question.traits
     text = reading.marked.strip(" .!")
     text = pattern("LEADING").sub(lambda m: "yes" if m["yes"] else "no", text)
-    if "PERSON" in reading.question.traits:
+    if "PERSON" in traits:
         text = pattern("SURNAME_FIRST").sub(r"\2 \1", text)
     text = in_one_order(pattern("APPOSED").sub(r"\2 \1", text))
     text = numbers_in_one_spelling(text)
-    if asked is Asked.NUMBER:
+    if asked == "NUMBER":
         text = pattern("NONE").sub("0 ", text)
         text = f"{roman:.0f}" if (roman := read_roman(text)) else text
-    if said & words("lengths"):
-        text = _METRES.sub(" metres", text)
-    clock = asked is Asked.DATE or bool(pattern("ONLY_CLOCK").match(text))
+    if reading.question.said & words("lengths"):
+        text = pattern("METRES").sub(" metres", text)
+    clock = asked == "DATE" or bool(pattern("ONLY_CLOCK").match(text))
     times, text = take_times(text, bare_times=clock)
+    dates, text = take_dates(text, "SHORT_DATE_") if asked == "DATE" else ([], text)
     pairs, text = take_pairs(text)
-    versioned = asked is Asked.OTHER and (
-        text.count(".") > 1 or "VERSION" in reading.question.traits
-    )
+    versioned = asked == "OTHER" and (text.count(".") > 1 or "VERSION" in traits)
     versions = pattern("VERSION").findall(text) if versioned else []
     text = pattern("VERSION").sub(" ", text) if versions else text
-    dates, text = take_dates(
-        text, bare_years=asked is not Asked.NUMBER, bare_months=True, short=clock
-    )
+    years = () if asked == "NUMBER" else ("BARE_YEAR",)
+    other_dates, text = take_dates(text, "DATE_", *years, "BARE_MONTH")
+    dates += other_dates
     counted = pattern("COUNTED").findall(text)
-    quantities, text = take_asked_quantities(text, reading.question)
+    quantities, text = take_quantities(text, reading.question.sought)
     tokens = [_token(m, text) for m in pattern("TOKEN").finditer(text)]
-    kept = (t for t in tokens if t.word not in _FREE or _is_letter(t, text))
+    kept = (t for t in tokens if t.word not in words("free") or _is_letter(t, text))
     return Wording(
         text=text,
         tokens=(*kept, *(Word(f"v{version}", version, False) for version in versions)),
         values=(*times, *pairs, *quantities, *dates),
-        asides=0 if asked is Asked.DATE else len(dates),
-        counted=frozenset((stem_of(w.casefold()), _ONE.sub("1", n)) for n, w in counted),
+        asides=0 if asked == "DATE" else len(dates),
+        counted={stem_of(w.casefold()): n if n.isdigit() else "1" for n, w in counted},
     )
 
 

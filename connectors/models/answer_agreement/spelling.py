@@ -5,11 +5,11 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from anyascii import anyascii
+from text_to_num import alpha2digit
 
-from radarstream.connectors.models.answer_agreement import numbers
-from radarstream.connectors.models.answer_agreement.known_names import ACRONYMS
 from radarstream.connectors.models.answer_agreement.tables import (
     Rules,
+    in_order,
     mapping,
     pattern,
     rows,
@@ -18,7 +18,84 @@ from radarstream.connectors.models.answer_agreement.tables import (
 
 NEGATIONS = words("negations")
 _MOST_PARTS = 4  # words of a name of a place
-_ACRONYM = re.compile(rf"(?<!\d )\b(?:{'|'.join(ACRONYMS)})\b(?![\d$]| \d)")
+_ACRONYMS = {short: long for short, long, *_ in rows("acronyms")}  # in capitals in an answer
+_ACRONYM = re.compile(
+    rf"(?<!\d )\b(?:{'|'.join(sorted(_ACRONYMS.keys() - words('acronyms_alone')))})\b(?![\d$]| \d)"
+)
+_MASK, _MASKED = "\ue000", re.compile("\ue000(.)")
+_ROMAN = re.compile(r"(?=[MDCLXVI])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
+_ROMAN_DIGIT = {"M": 1000, "D": 500, "C": 100, "L": 50, "X": 10, "V": 5, "I": 1}
+
+
+@lru_cache(maxsize=65_536)
+def in_digits(text: str) -> str:
+    """Write number words as digits; "one" is left alone where it counts nothing ("no one").
+
+    >>> in_digits("two hundred and five"), in_digits("no one"), in_digits("2.5 million")
+    ('205', 'no one', '2500000')
+    """
+    text = pattern("SCALED").sub(_scaled, text)
+    if not re.search(r"[^\W\d]{3}", text):
+        return text
+    text = pattern("NOT_COUNTING").sub(lambda m: "".join(f"{_MASK}{c}" for c in m[0]), text)
+    text = pattern("SPOKEN_SCORE").sub(r"\1 - \2", text)
+    spelt = alpha2digit(pattern("NUMBER_AND_WORD").sub(r"\1 ", text), "en", 0)
+    return _MASKED.sub(r"\1", spelt)
+
+
+def _scaled(match: re.Match[str]) -> str:
+    number = float((match[1] or "1").replace(",", "")) * float(mapping("scales")[match[3].lower()])
+    return f"{number:.0f}" if number == int(number) else repr(number)
+
+
+def read_roman(text: str) -> float | None:
+    """Value of a text that is one Roman numeral in capitals, else None.
+
+    >>> read_roman("XIV"), read_roman("IIII"), read_roman("mix")
+    (14.0, None, None)
+    """
+    if not _ROMAN.fullmatch(text):
+        return None
+    digits = [_ROMAN_DIGIT[letter] for letter in text]
+    return float(sum(-d if d < max(digits[i:]) else d for i, d in enumerate(digits)))
+
+
+def _numbered(match: re.Match[str]) -> str:
+    """Henry VIII and Henry the Eighth as Henry 8."""
+    roman = read_roman(match[match.lastindex or 0].upper())
+    number = in_digits(match[2].lower()).rstrip("stndrh") if roman is None else roman
+    return f"{match[1]} {int(number)}"
+
+
+def _fraction(match: re.Match[str]) -> str:
+    count = float(1 if match["count"].lower() in ("a", "an") else in_digits(match["count"]))
+    part = count / int(mapping("parts")[match["part"].lower()])
+    if match["whole"]:
+        return f"{float(in_digits(match['whole'])) + part:.6g} {match['unit'] or ''}"
+    return f"{part:.6g} {match['unit']}" if match["unit"] else f"{100 * part:.6g}% "
+
+
+def _share(match: re.Match[str]) -> str:
+    part, whole = int(match[1]), int(match[2].replace(",", ""))
+    return f"{100 * part / whole:.6g}%" if part < whole else match.group()
+
+
+def _rate(match: re.Match[str]) -> str:
+    """How often something happens, as one word: "twice a week", "every other day"."""
+    parts = match.groupdict()
+    if not parts.get("once") and pattern("AMOUNT_BEFORE").search(match.string[: match.start()]):
+        return match.group()
+    once = (parts.get("once") or "once").lower()
+    times = float(parts.get("n") or {"once": 1, "twice": 2, "thrice": 3}.get(once, 1))
+    unit = (parts["unit"] or mapping("adverbs")[parts["adverb"].lower()]).lower()
+    every = (parts.get("every") or "1").lower()
+    span = 2 if every in ("other", "second") else max(int(every), 1)
+    rate = f"rate{1e6 * times / (span * int(mapping('seconds')[unit])):.5g}"
+    return rate.replace(".", "_").replace("+", "")
+
+
+def _tens(word: str) -> int:
+    return in_order("tens").index(f"{word.lower()}ty") + 2
 
 
 def _state(match: re.Match[str]) -> str:
@@ -35,28 +112,41 @@ def _sides(match: re.Match[str]) -> str:
 
 
 _FUNCTIONS: dict[str, Callable[..., str]] = {
-    **numbers.FUNCTIONS,
+    "and_a_half": lambda m: f"{(int(m[1]) if m[1].isdigit() else 1) + 0.5} {m[2]}",
+    "century": lambda m: f"the {int(m[1]) + 1}th century",
+    "coins": lambda m: f"{m[1]}.{m[3]:0>2} {m[2]}",
+    "day_of": lambda m: in_digits(m[1] or f"the {m[2]}") + " ",
+    "decade": lambda century, m: f"the {century}{_tens(m[1])}0s",
+    "decade_of": lambda m: f"{int(m[2]) - 1}{_tens(m[1])}0s",
+    "dozens": lambda m: f"{12 * int(m[1] or 1)}",
+    "fraction": _fraction,
+    "given": lambda m: f"{m['giver']} {mapping('given')[m['took']]} {m['what']} to {m['taker']}",
+    "in_digits": lambda m: in_digits(m[0]),
+    "joined": lambda m: re.sub(r"[ '.]", "", m[0]),
+    "mixed": lambda m: f"{int(m[1]) + int(m[2]) / int(m[3]):.6g}",
+    "numbered": _numbered,
     "power": lambda m: f"{float(m[1]) * 10.0 ** int(m[2]):.0f}",
     "raised": lambda m: str(int(m[1]) ** int(m[2])),
-    "roman": lambda m: f"{numbers.read_roman(m[1]) or 0:.0f}",
-    "telephone": lambda m: "tel" + re.sub(r"\D", "", m[0]),
-    "joined": lambda m: re.sub(r"[ '.]", "", m[0]),
-    "state": _state,
-    "weekday": lambda m: next(d.title() for d in words("weekdays") if d[:3] == m[0][:3].lower()),
-    "spaced": lambda m: m[1].replace(".", " "),
-    "without_dots": lambda m: m[0].replace(".", "") if len(m[0]) > len("A.") else m[0],
+    "rate": _rate,
+    "roman": lambda m: f"{read_roman(m[1]) or 0:.0f}",
+    "roman_century": lambda m: f"{read_roman(m[1]) or 0:.0f}th ",
+    "share": _share,
     "sides": _sides,
     "sorted": lambda m: f" {m[2]} ".join(sorted((m[1], m[3]))),
-    "given": lambda m: f"{m['giver']} {mapping('given')[m['took']]} {m['what']} to {m['taker']}",
+    "spaced": lambda m: m[1].replace(".", " "),
+    "spoken_year": lambda m: in_digits(m[1]) + in_digits(m[2]),
+    "state": _state,
+    "telephone": lambda m: "tel" + re.sub(r"\D", "", m[0]),
+    "tens_th": lambda m: in_digits(f"{m[1]}-{m[2]}"),
+    "together": lambda how, m: f"{int(how.split()[0]) * int(m[1]) + int(m[2])} {how.split()[1]}",
+    "weekday": lambda m: next(d.title() for d in words("weekdays") if d[:3] == m[0][:3].lower()),
+    "without_dots": lambda m: m[0].replace(".", "") if len(m[0]) > len("A.") else m[0],
 }
-_marks, _phrases, _numbers, _order = (
-    Rules(table, _FUNCTIONS) for table in ("marks", "phrases", "numbers", "order")
-)
 
 
 @cache
-def _foreign(table: str) -> dict[str, str]:
-    return {name: english for english, *names in rows(table) for name in names}
+def _foreign(*tables: str) -> dict[str, str]:
+    return {name: english for table in tables for english, *names in rows(table) for name in names}
 
 
 @lru_cache(maxsize=65_536)
@@ -72,7 +162,7 @@ def in_english(text: str, *, places: bool = True) -> str:
     text = pattern("MONTH_YEAR").sub(_english_month, text)
     if not places:
         return text
-    known = _foreign("places").get(text)  # all in small letters, or in another script
+    known = _foreign("places", "regions").get(text)  # all in small letters, or in another script
     return known or pattern("NAMES").sub(_english_places, text)
 
 
@@ -84,49 +174,33 @@ def _english_month(match: re.Match[str]) -> str:
 
 
 def _english_places(names: re.Match[str]) -> str:
-    parts, found = names[0].split(), list[str]()
+    known, parts, found = _foreign("places", "regions"), names[0].split(), list[str]()
     while parts:
-        lengths = range(min(len(parts), _MOST_PARTS), 0, -1)
-        known = ((n, " ".join(parts[:n]).casefold().replace("-", " ")) for n in lengths)
-        places = ((n, _foreign("places")[name]) for n, name in known if name in _foreign("places"))
-        count, place = next(places, (1, parts[0]))
+        counts = range(min(len(parts), _MOST_PARTS), 0, -1)
+        keys = ((n, " ".join(parts[:n]).casefold().replace("-", " ")) for n in counts)
+        count, place = next(((n, known[key]) for n, key in keys if key in known), (1, parts[0]))
         found.append(place)
         parts = parts[count:]
     return " ".join(found)
 
 
-@lru_cache(maxsize=65_536)
-def spell_marks(text: str) -> str:
-    """A plain text with each mark in one spelling: one of < ≤ ≥ > for a bound, "-" for a sign,
-    "per" for "an hour".
-
-    >>> spell_marks("no more than 5"), spell_marks("5 or more"), spell_marks("44 BC")
-    ('≤ 5', '≥ 5', '-44')
-    """
-    return _marks(text)
+# A plain text with each mark in one spelling: one of < ≤ ≥ > for a bound, "-" for a sign, "per" for
+# "an hour". "no more than 5" is "≤ 5", "44 BC" is "-44".
+spell_marks = Rules("marks", _FUNCTIONS)
+# Numbers, shares, rates and lengths of time as digits: "Henry 8", "25%" for "one in four".
+numbers_in_one_spelling = Rules("numbers", _FUNCTIONS)
+_phrases, _order = Rules("phrases", _FUNCTIONS), Rules("order", _FUNCTIONS)
 
 
-@lru_cache(maxsize=65_536)
-def numbers_in_one_spelling(text: str) -> str:
-    """Numbers, shares, rates and lengths of time as digits in one form each.
-
-    >>> numbers_in_one_spelling("Henry VIII"), numbers_in_one_spelling("one in four")
-    ('Henry 8', '25%')
-    """
-    return _numbers(text)
-
-
-@lru_cache(maxsize=65_536)
 def one_spelling(text: str) -> str:
     """A plain text, its marks spelt alike, with each known phrase in one spelling.
 
     >>> one_spelling("She stepped down"), one_spelling("wasn't called off")
     ('She resigned', 'was not cancelled')
     """
-    return " ".join(_ACRONYM.sub(lambda m: ACRONYMS[m[0]], _phrases(text)).split())
+    return " ".join(_ACRONYM.sub(lambda m: _ACRONYMS[m[0]], _phrases(text)).split())
 
 
-@lru_cache(maxsize=65_536)
 def in_one_order(text: str) -> str:
     """A plain text with its passives, converses and owners in one order.
 

@@ -1,8 +1,8 @@
 """Word lists, patterns and rules of spelling: the data files here, each read when first used."""
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +12,11 @@ _REFERENCE = re.compile(r"<(@?[A-Za-z_]\w*)>")
 _SPACE, _NOTHING = "\u2423", "\u2205"  # at the ends of a replacement, where editors strip blanks
 
 
-def rows(name: str) -> list[list[str]]:
+@cache
+def rows(name: str) -> tuple[list[str], ...]:
     """The cells of each row of a table; lines that begin with "# " are comments."""
     lines = (FOLDER / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
-    return [line.split("\t") for line in lines if line and not line.startswith("# ")]
+    return tuple(line.split("\t") for line in lines if line and not line.startswith("# "))
 
 
 @cache
@@ -24,9 +25,15 @@ def _lists() -> dict[str, list[str]]:
 
 
 @cache
-def words(*names: str) -> frozenset[str]:
-    """All words of the lists of these names."""
-    return frozenset(word for name in names for word in _lists()[name])
+def words(name: str) -> frozenset[str]:
+    """All words of a list."""
+    return frozenset(_lists()[name])
+
+
+@cache
+def in_order(name: str) -> tuple[str, ...]:
+    """The words of a list in their order."""
+    return tuple(_lists()[name])
 
 
 @cache
@@ -36,77 +43,80 @@ def mapping(name: str) -> dict[str, str]:
 
 
 @cache
-def in_order(name: str) -> tuple[str, ...]:
-    """The words of a list."""
-    return tuple(_lists()[name])
-
-
-@cache
 def _patterns() -> dict[str, str]:
     return dict(line.split(" = ", maxsplit=1) for (line,) in rows("patterns"))
 
 
-def pattern_names(prefix: str) -> list[str]:
+@cache
+def pattern_names(prefix: str) -> tuple[str, ...]:
     """Names of the patterns that begin with a prefix."""
-    return [name for name in _patterns() if name.startswith(prefix)]
+    return tuple(name for name in _patterns() if name.startswith(prefix))
 
 
 @cache
 def pattern(name: str) -> re.Pattern[str]:
     """The pattern of that name, for letters of any case."""
-    return re.compile(part(name), re.IGNORECASE)
+    return re.compile(_part(name), re.IGNORECASE)
 
 
 @cache
-def part(name: str) -> str:
+def _part(name: str) -> str:
     """A pattern as text, or the words of a list (@name) or keys of a map as alternatives."""
     if name.startswith("@"):
         listed = sorted((w.split("=")[0] for w in in_order(name[1:])), key=len, reverse=True)
         return "|".join(map(re.escape, listed))
-    return filled(PARTS.get(name) or _patterns()[name])
+    return _filled(PARTS.get(name) or _patterns()[name], {})
 
 
-def filled(text: str, known: Mapping[str, str] | None = None) -> str:
+def _filled(text: str, known: Mapping[str, str]) -> str:
     """A pattern with the parts that it calls by name; groups keep their names in small letters."""
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
-        if name.islower() and not name.startswith("@"):
-            return match[0]
-        return (known or {}).get(name) or part(name)
+        named_group = name.islower() and not name.startswith("@")
+        return match[0] if named_group else known.get(name) or _part(name)
 
     return _REFERENCE.sub(fill, text)
+
+
+def filled_rows(table: str, at: int = 0) -> Iterator[list[str]]:
+    """The rows of a table, each with the pattern in its cell number `at` filled.
+
+    A row of one cell, `NAME = pattern`, is a part that later rows call `<NAME>`.
+    """
+    known = dict[str, str]()
+    for row in rows(table):
+        if len(row) == 1:
+            name, _, known_part = row[0].partition(" = ")
+            known[name] = _filled(known_part, known)
+        else:
+            yield [*row[:at], _filled(row[at], known), *row[at + 1 :]]
 
 
 class Rules:
     """The rewriting rules of a table, each applied to what those before it have left.
 
-    A row is a pattern and what it is replaced by, or `NAME = pattern` for a part that later rows
-    call `<NAME>`. A replacement "@name argument" calls the function of that name in `functions`
-    with the argument, if there is one, and the match.
+    A row is a pattern and what it is replaced by. A replacement "@name argument" calls the function
+    of that name in `functions` with the argument, if there is one, and the match.
     """
 
     def __init__(self, table: str, functions: Mapping[str, Callable[..., str]]) -> None:
         self._table, self._functions = table, functions
 
+    @lru_cache(maxsize=65_536)  # noqa: B019  (rules are constants of their modules)
     def __call__(self, text: str) -> str:
         """The text with every rule applied."""
-        for pattern, spelt in self._compiled():
-            if pattern.search(text):  # a template costs more than a search
-                text = pattern.sub(spelt, text)
+        for rule, spelt in self._compiled():
+            if rule.search(text):  # a template costs more than a search
+                text = rule.sub(spelt, text)
         return text
 
-    @cache  # noqa: B019  (rules are constants of their modules)
+    @cache  # noqa: B019
     def _compiled(self) -> list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]:
-        known, found = dict[str, str](), []
-        for row, *spelt in rows(self._table):
-            full = filled(row, known)
-            if spelt:
-                found.append((re.compile(full, re.IGNORECASE), self._replacement(spelt[0])))
-            else:
-                name, _, known_part = full.partition(" = ")
-                known[name] = known_part
-        return found
+        return [
+            (re.compile(text, re.IGNORECASE), self._replacement(spelt))
+            for text, spelt in filled_rows(self._table)
+        ]
 
     def _replacement(self, spelt: str) -> str | Callable[[re.Match[str]], str]:
         if spelt.startswith("@"):

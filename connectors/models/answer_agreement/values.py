@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
-from radarstream.connectors.models.answer_agreement.tables import PARTS, in_order, mapping, rows
+from radarstream.connectors.models.answer_agreement.tables import PARTS, in_order, rows
 
 ROUGH = 0.015  # "about 3.7 million" and "3.72 million" are one claim
 ROUNDED = 0.0101  # 33 % for one third
@@ -29,30 +29,21 @@ class Unit(NamedTuple):
 
 
 NO_UNIT: Final = Unit("")
+_UNITS = [
+    (Unit(dimension, float(factor), float(zero)), names, letters)
+    for dimension, factor, zero, names, *letters in rows("units")
+]
 # Names in the singular, whatever their case.
 NAMED: Final = {
     **{name: Unit(code) for code, *names in rows("currencies") for name in names},
-    **{
-        name: Unit(dimension, float(factor), float(zero))
-        for dimension, factor, zero, names in rows("units")
-        for name in names.split("|")
-    },
+    **{name: unit for unit, names, _ in _UNITS for name in names.split("|") if name},
     **{code.lower(): Unit(code) for code in in_order("codes")},
 }
 # Of these the case decides: "mW" and "MW", "g" and the "G" of "5G".
 LETTERS: Final = {
-    **{
-        name: Unit(dimension, float(factor))
-        for name, (dimension, _, factor) in (
-            (name, unit.partition(":")) for name, unit in mapping("letters_of_units").items()
-        )
-    },
-    "F": NAMED["fahrenheit"],
-    "K": NAMED["kelvin"],
+    **{name: unit for unit, _, letters in _UNITS for each in letters for name in each.split("|")},
     **{code: Unit(code) for code, *_ in rows("currencies")},
 }
-
-
 _NAMES, _LETTERS = (
     "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     for names in ([name for name in NAMED if name[-1].isalnum()], LETTERS)
@@ -69,15 +60,13 @@ def unit_named(text: str) -> Unit:
 
 
 class Match(Enum):
-    """How the values of a premise and a hypothesis relate."""
+    """How the values of a premise and a hypothesis relate, the best first."""
 
     SAME = "same"
     PREMISE_FINER = "premise_finer"
     HYPOTHESIS_FINER = "hypothesis_finer"
-    PREMISE_DECIDES = "premise_decides"  # what the hypothesis leaves open: a bound, a half of day
-    HYPOTHESIS_DECIDES = "hypothesis_decides"
-    DIFFERENT = "different"
     COMPATIBLE = "compatible"  # neither confirms nor excludes the other
+    DIFFERENT = "different"
     INCOMPARABLE = "incomparable"
 
 
@@ -150,14 +139,10 @@ class Quantity:
             return Match.SAME
         if self.bound and other.bound:
             return Match.DIFFERENT
-        number, limit = (theirs, mine) if self.bound else (mine, theirs)
-        side = _SIDE[self.bound or other.bound]
-        inclusive = (self.bound or other.bound) in "\u2264\u2265"
-        if self.rough or other.rough:
-            return Match.COMPATIBLE
-        if not (side * number > side * limit or (inclusive and number == limit)):
-            return Match.DIFFERENT
-        return Match.COMPATIBLE
+        bound = self.bound or other.bound
+        beyond = _SIDE[bound] * (theirs - mine if self.bound else mine - theirs)
+        within = beyond > 0 or (beyond == 0 and bound in "\u2264\u2265")
+        return Match.COMPATIBLE if within or self.rough or other.rough else Match.DIFFERENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +164,12 @@ class PartialDate:
         both = [(a, b) for a, b in zip(mine, theirs, strict=True) if a is not None is not b]
         if any(a != b for a, b in both):
             return Match.DIFFERENT
-        if not both:
+        adds = [sum(part is not None for part in side) > len(both) for side in (mine, theirs)]
+        if all(adds) or not both:
             return Match.COMPATIBLE
-        extra_mine = sum(part is not None for part in mine) - len(both)
-        extra_theirs = sum(part is not None for part in theirs) - len(both)
-        if extra_mine and extra_theirs:
-            return Match.COMPATIBLE
-        if extra_mine:
+        if adds[0]:
             return Match.PREMISE_FINER
-        return Match.HYPOTHESIS_FINER if extra_theirs else Match.SAME
+        return Match.HYPOTHESIS_FINER if adds[1] else Match.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +181,14 @@ class ClockTime:
     bound: str = ""
 
     def compare(self, other: "ClockTime") -> Match:
-        """Relate two times; one without its half of the day leaves that open."""
+        """Relate two times; "9:30" leaves open what "9:30 am" decides."""
         both = self.half_known and other.half_known
         apart = (self.minute - other.minute) % (1440 if both else 720)
         if apart or _SIDE[self.bound] != _SIDE[other.bound]:
             return Match.DIFFERENT
         if self.half_known == other.half_known:
             return Match.SAME
-        return Match.PREMISE_DECIDES if self.half_known else Match.HYPOTHESIS_DECIDES
+        return Match.PREMISE_FINER if self.half_known else Match.COMPATIBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,22 +226,17 @@ def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) ->
         return Match.DIFFERENT
     extra_premise = any(match not in _AGREEING for match in rows)
     extra_hypothesis = any(match not in _AGREEING for match in columns)
-    if deciding := agreeing & {Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES}:
-        other_adds = extra_hypothesis if Match.PREMISE_DECIDES in deciding else extra_premise
-        return Match.COMPATIBLE if other_adds or len(deciding) > 1 else deciding.pop()
     if extra_premise != extra_hypothesis:
         return Match.PREMISE_FINER if extra_premise else Match.HYPOTHESIS_FINER
     finer = agreeing - {Match.SAME}
     return finer.pop() if len(finer) == 1 else Match.SAME
 
 
-_FINER = (Match.PREMISE_FINER, Match.HYPOTHESIS_FINER)
-_AGREEING = (Match.SAME, *_FINER, Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES)
-_PREFERENCE = (*_AGREEING, Match.COMPATIBLE, Match.DIFFERENT, Match.INCOMPARABLE)
+_AGREEING = (Match.SAME, Match.PREMISE_FINER, Match.HYPOTHESIS_FINER)
 
 
 def _best(matches: list[Match]) -> Match:
-    return min(matches, key=_PREFERENCE.index, default=Match.INCOMPARABLE)
+    return min(matches, key=list(Match).index, default=Match.INCOMPARABLE)
 
 
 def compare_value(premise: Value, hypothesis: Value) -> Match:

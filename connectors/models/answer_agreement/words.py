@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
-from radarstream.connectors.models.answer_agreement.tables import rows, words
+from radarstream.connectors.models.answer_agreement.tables import Rules, rows, words
 from radarstream.schemas.answer_text import with_plain_minus
 
 _QUOTES = str.maketrans(
@@ -20,6 +20,7 @@ _MARK = re.compile(r"[.:-]+")
 _BRITISH = re.compile(r"(?<=[a-z]{3})is(?=(?:e|ed|es|er|ers|ing|ation|ations)$)")
 _DOUBLED = re.compile(r"([^aeiou])\1+")
 _Y_ENDING = re.compile(r"(?:yy|iy|yi|ij|y)$")
+_PLURAL = re.compile(r"(?<=..)(ies)$|(ch|sh|x|ss|z)es$|(?<![sui])s$")
 _DIGITS_INSIDE = re.compile(r"\d[:.-]\d")
 
 
@@ -27,12 +28,12 @@ STOPWORDS = words("stopwords")  # "no" and "not" are read before they are droppe
 TITLES = words("titles")
 HONORIFICS = words("honorifics")  # titles that say nothing of who holds them
 _FORMAL_NAME = {short: formal for formal, *shorts in rows("given_names") for short in shorts}
+_GIVEN = frozenset(name for names in rows("given_names") for name in names)
 # Letters of other alphabets that look like a Latin one.
 _LOOK_ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",
     "aeopcyxijsABEKMHOPCTXIABEHIKMNOPTXo",
 )
-_GIVEN = frozenset(name for names in rows("given_names") for name in names)
 _RUN = re.compile(r"\w+")
 _LATIN, _GREEK_OR_CYRILLIC = re.compile(r"[a-zA-Z]"), re.compile(r"[\u0370-\u04ff]")
 
@@ -112,28 +113,14 @@ def key_of(lowered: str) -> str:
     stem = lowered.removesuffix("'s").removesuffix("'").replace("'", "")
     stem = _FORMAL_NAME.get(stem, stem)
     if len(stem) > 3 and stem.isalpha():
-        stem = _strip_ending(stem)
+        stem = _PLURAL.sub(lambda m: "y" if m[1] else m[2] or "", stem)
     if len(stem) > 4 and stem.isalpha():
         stem = _Y_ENDING.sub("i", stem.replace("ou", "o").replace("ph", "f"))
         stem = _DOUBLED.sub(r"\1", stem)
     return stem
 
 
-_TRANSCRIBED = (
-    (re.compile(r"schtsch|shtch"), "shch"),
-    (re.compile(r"^ch(?=r)"), "h"),
-    (re.compile(r"(?:[eo]w|[eo]ff|[eo]v)$"), "ov"),
-    (re.compile(r"tsch|tch"), "ch"),
-    (re.compile(r"sch"), "sh"),
-    (re.compile(r"kh"), "h"),
-    (re.compile(r"ck"), "k"),
-    (re.compile(r"^q"), "g"),
-    (re.compile(r"w"), "v"),
-    (re.compile(r"[yj](?=e)"), ""),
-    (re.compile(r"[yj]"), "i"),
-    (re.compile(r"(?<=[aou])e(?=[^aeiou])"), ""),  # Mueller
-    (re.compile(r"([^aeiou])\1+"), r"\1"),
-)
+_transcribe = Rules("transcriptions", {})
 _LEAST_TRANSCRIBED = 6  # letters
 
 
@@ -144,21 +131,8 @@ def transcribed(lowered: str) -> str:
     >>> transcribed("tchaikovsky") == transcribed("tschaikowsky")
     True
     """
-    if len(lowered) < _LEAST_TRANSCRIBED or not lowered.isalpha():
-        return lowered
-    for pattern, spelt in _TRANSCRIBED:
-        lowered = pattern.sub(spelt, lowered)
-    return lowered
-
-
-def _strip_ending(stem: str) -> str:
-    if stem.endswith("ies") and len(stem) > 4:
-        return stem[:-3] + "y"
-    if stem.endswith(("ches", "shes", "xes", "sses", "zes")):
-        return stem[:-2]
-    if stem.endswith("s") and not stem.endswith(("ss", "us", "is")):
-        return stem[:-1]
-    return stem
+    spelt_out = len(lowered) >= _LEAST_TRANSCRIBED and lowered.isalpha()
+    return _transcribe(lowered) if spelt_out else lowered
 
 
 def _is_initial(part: str) -> bool:

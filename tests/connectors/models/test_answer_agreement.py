@@ -217,12 +217,12 @@ ATOMS = st.sampled_from(
 @given(ATOMS, ATOMS, st.sampled_from([WHO, WHEN, WHERE, HOW_MANY, IS_IT]))
 def test_swapping_two_answers_mirrors_the_finding(a, b, question):
     mirrored = {
-        "premise_adds": {"hypothesis_adds", "hypothesis_lists_more"},
-        "hypothesis_adds": {"premise_adds"},
-        "hypothesis_lists_more": {"premise_adds"},
+        "PREMISE_ADDS": {"HYPOTHESIS_ADDS", "HYPOTHESIS_LISTS_MORE"},
+        "HYPOTHESIS_ADDS": {"PREMISE_ADDS"},
+        "HYPOTHESIS_LISTS_MORE": {"PREMISE_ADDS"},
     }
-    forth = compare_pair(AnswerPair(question, a, b)).finding.value
-    back = compare_pair(AnswerPair(question, b, a)).finding.value
+    forth = compare_pair(AnswerPair(question, a, b)).name
+    back = compare_pair(AnswerPair(question, b, a)).name
     assert back in mirrored.get(forth, {forth})
 
 

@@ -79,8 +79,8 @@ def test_the_same_one_way_is_the_same_the_other_way() -> None:
         Likeness.HYPOTHESIS_LISTS_MORE: {Likeness.PREMISE_ADDS},
     }
     for pair in read(*AT_HAND):
-        forth = compare_pair(AnswerPair(pair.question, pair.one, pair.other)).ruled
-        back = compare_pair(AnswerPair(pair.question, pair.other, pair.one)).ruled
+        forth = compare_pair(AnswerPair(pair.question, pair.one, pair.other))
+        back = compare_pair(AnswerPair(pair.question, pair.other, pair.one))
         assert back in mirrored.get(forth, {forth}), pair
 
 
@@ -93,7 +93,7 @@ def test_words_of_the_question_in_front_of_an_answer_add_nothing(echo: str, coun
             continue
         told = echo.format(" ".join(words[-count:]), pair.one)
         found = [
-            compare_pair(AnswerPair(pair.question, one, other)).ruled
+            compare_pair(AnswerPair(pair.question, one, other))
             for one, other in ((pair.one, pair.other), (told, pair.other), (told, pair.one))
         ]
         assert found == [found[0], found[0], Likeness.SAME], told

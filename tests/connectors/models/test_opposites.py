@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
-from radarstream.connectors.models.answer_agreement.opposites import opposed
+from radarstream.connectors.models.answer_agreement.meanings import opposed
 from radarstream.schemas.prompt import AnswerPair
 
 SCORER = AnswerAgreement()
