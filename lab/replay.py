@@ -23,6 +23,7 @@ from radarstream.lab.defences.trials import Answered, baseline_rows
 from radarstream.lab.files.robust_rag import item_records as item_records
 from radarstream.lab.files.weekly_realtimeqa import read_weekly as read_weekly
 from radarstream.lab.pages.replay.page import render_report
+from radarstream.lab.pages.tiers import model_card
 from radarstream.lab.study.frame import check_table as check_table
 from radarstream.lab.study.frame import write_table
 from radarstream.lab.study.rows import encode_line, read_lines
@@ -72,7 +73,8 @@ class Scored(Results):
     def summary(self) -> dict[str, Any]:
         """The figures as plain values."""
         scores = {name: list(map(asdict, points)) for name, points in self.curves.items()}
-        return super().summary() | {"scores": scores}
+        card = {"language_model": model_card(self.run.models)}
+        return card | super().summary() | {"scores": scores}
 
 
 def contenders_of(baselines: str, settings: Settings, note: Note) -> list[Spec]:

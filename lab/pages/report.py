@@ -10,7 +10,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from radarstream.connectors.models.bundled import licences
-from radarstream.connectors.models.tiers import limits, tier_of
+from radarstream.lab.pages.tiers import limits, tier_of
 from radarstream.lab.study.words import words_of
 from radarstream.pipelines.pages import frame
 

@@ -14,10 +14,10 @@ import polars as pl
 from markupsafe import Markup
 
 from radarstream.connectors.files.directories import write_json
-from radarstream.connectors.models.tiers import Tier, limits, model_card, tier_of
 from radarstream.lab.pages.cases import Cases
 from radarstream.lab.pages.leads import Lead, costs, opening, trade_offs
 from radarstream.lab.pages.report import model_facts, model_sentence, render
+from radarstream.lab.pages.tiers import Tier, limits, model_card, tier_of
 from radarstream.lab.study.harness import REPORT, RESULTS, TABLES
 from radarstream.lab.study.rates import Rate
 from radarstream.lab.study.record import StudyRecord

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Final
 
-from radarstream.connectors.models.tiers import limits, tier_of
 from radarstream.lab.defences.planted import Point, replay_table
 from radarstream.lab.defences.records import Row
 from radarstream.lab.pages.defences import planted_plots
@@ -17,6 +16,7 @@ from radarstream.lab.pages.replay.view import (
     build_view,
 )
 from radarstream.lab.pages.report import model_facts, render
+from radarstream.lab.pages.tiers import limits, tier_of
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, answer_set
 from radarstream.lab.study.words import words_of
 from radarstream.pipelines.job.replaying.record import RunRecord

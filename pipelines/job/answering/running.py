@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from sqlalchemy import Engine
@@ -27,6 +27,7 @@ from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.job.telemetry.observing import REFRESH_S, BatchProgress, Lag, Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.waiting import open_database, repeating, starting, watched_state
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas import errors
@@ -57,24 +58,12 @@ def opened_job(
         health = waiting.health
         probe_service(settings)  # a refused key or an unknown model ends it here
         engine = open_database(settings, waiting, kafka.group, start_over=start_over)
-        guard = shared_pipeline(settings)
-        metrics.registry.register(ModelMetrics.of(guard.models))
-        for observer in (metrics.stage, health.busy):
-            guard.meter.observers.append(observer)  # the guard is the process's own and stays
-            opened.callback(guard.meter.observers.remove, observer)
+        guard = opened.enter_context(observed(shared_pipeline(settings), metrics, health))
         state = opened.enter_context(
             watched_state(settings, waiting, kafka.group, start_over=start_over)
         )
         lag = opened.enter_context(known_lag(kafka, metrics))
-        snapshots = opened.enter_context(
-            KafkaLog(
-                kafka,
-                membership=settings.job.membership,
-                partitions=settings.job.partitions,
-                note=partial(note_offsets, engine, kafka.group),
-                insist=partial(insist_on_offsets, engine, kafka.group),
-            )
-        )
+        snapshots = opened.enter_context(opened_log(settings, engine))
         sink = opened.enter_context(KafkaSink(kafka))
         with health.busy("warm up"):
             load(guard.models, health)
@@ -90,7 +79,7 @@ def opened_job(
             state.insist()  # an idle job has nothing else that looks
             return publish_outbox(engine, sink, lanes=lanes)
 
-        driver = Driver(
+        yield Driver(
             log=snapshots,
             batch=progress.of(batch),
             publish=publish,
@@ -101,7 +90,32 @@ def opened_job(
             settings=settings.job,
             stopping=stop,
         )
-        yield driver
+
+
+def opened_log(settings: Settings, engine: Engine) -> KafkaLog:
+    """The snapshots, read from where this group and the database are."""
+    return KafkaLog(
+        settings.kafka,
+        membership=settings.job.membership,
+        partitions=settings.job.partitions,
+        note=partial(note_offsets, engine, settings.kafka.group),
+        insist=partial(insist_on_offsets, engine, settings.kafka.group),
+    )
+
+
+@contextmanager
+def observed(
+    guard: DefensePipeline[Any], metrics: JobMetrics, health: Health
+) -> Iterator[DefensePipeline[Any]]:
+    """The process's pipeline, whose models and stages are counted while the job runs."""
+    metrics.registry.register(ModelMetrics.of(guard.models))
+    own = (metrics.stage, health.busy)
+    guard.meter.observers += own
+    try:
+        yield guard
+    finally:
+        for observer in own:
+            guard.meter.observers.remove(observer)
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from radarstream.connectors.files.directories import write_json
 from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
-from radarstream.connectors.models.tiers import model_card
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_pipeline
@@ -51,9 +50,7 @@ class Results:
 
     def summary(self) -> dict[str, Any]:
         """The figures as plain values."""
-        card = model_card(self.run.models)
-        run = {"language_model": card, "run": asdict(self.run)}
-        return run | {"dead_letters": self.dead_reasons}
+        return {"run": asdict(self.run), "dead_letters": self.dead_reasons}
 
 
 def read_results(directory: Path) -> Results:
