@@ -127,12 +127,6 @@ def test_ids_of_any_characters_fit_a_header() -> None:
     assert key == "Z%C3%BCrich%0A%E2%80%AEx:%20y/0"
 
 
-def test_a_missing_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WEBHOOK_SECRET")
-    with pytest.raises(ConfigurationError, match="WEBHOOK_SECRET"):
-        Webhook(WebhookOptions(url="https://example.org/"))
-
-
 def test_addresses_that_are_not_safe_are_refused_unless_permitted() -> None:
     open_text = ("http://example.org/hook", "http://10.0.0.1/h", "http://127.0.0.1.example.org/h")
     no_address = (
@@ -176,8 +170,13 @@ def test_certificates_are_verified(certificate, capsys):
             assert webhook.deliver("cup/4", BODY).accepted
 
 
-def test_a_useless_certificate_file_is_named(tmp_path: Path) -> None:
+def test_useless_certificate_files_and_missing_secrets_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "notes.pem").write_text("no certificate")
     for name in ("notes.pem", "missing.pem"):
         with pytest.raises(ConfigurationError, match=name):
             Webhook(WebhookOptions(url="https://example.org/", ca_file=tmp_path / name))
+    monkeypatch.delenv("WEBHOOK_SECRET")
+    with pytest.raises(ConfigurationError, match="WEBHOOK_SECRET"):
+        Webhook(WebhookOptions(url="https://example.org/"))

@@ -44,12 +44,15 @@ def test_a_part_imports_only_what_stands_below_it(part: str) -> None:
     assert [u for u in used for a in above if u == a or u.startswith(f"{a}.")] == []
 
 
-def test_every_package_has_one_row() -> None:
+def test_every_package_has_one_row_and_stands_in_the_drawing() -> None:
     packages = {p.name for p in PACKAGES.iterdir() if p.is_dir() and p.name[0] != "_"}
     parts = {f"pipelines/{p.stem}" for p in (ROOT / "pipelines").iterdir() if p.name[0] != "_"}
     rows = {part.removeprefix("radarstream/") for part in PARTS}
     assert rows == (packages - {"pipelines"}) | parts
     assert len(rows) == len(PARTS)
+    (product,) = re.findall(r"PRODUCT  radarstream: ([\w ]+?)  ", PAGE)
+    named = {p.name for p in PACKAGES.iterdir() if p.is_dir() and p.name[0] != "_"}
+    assert set(product.split()) == named - {"adapters", "lab"}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
@@ -58,9 +61,3 @@ def test_the_drawing_has_the_stages_of_the_round_in_their_order(page: str) -> No
     (drawn,) = re.findall(r"ROUND: ([\w >]+) \]", text)
     documented = re.search(r"^ +(withhold [\w >|]+)$", pipeline.__doc__ or "", re.MULTILINE)
     assert drawn == documented[1].replace("|", ">")
-
-
-def test_the_drawing_names_the_packages_of_the_product() -> None:
-    (product,) = re.findall(r"PRODUCT  radarstream: ([\w ]+?)  ", PAGE)
-    named = {p.name for p in PACKAGES.iterdir() if p.is_dir() and p.name[0] != "_"}
-    assert set(product.split()) == named - {"adapters", "lab"}

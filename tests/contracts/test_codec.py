@@ -49,10 +49,15 @@ def refusal(data: bytes, now: datetime | None = NOW) -> ReasonClass:
     return caught.value.reason
 
 
-def test_malformed_json_is_told_with_its_place() -> None:
+def test_other_refusals() -> None:
     with pytest.raises(InputError) as caught:
         decode_snapshot(b'{"schema": "search', limits=LIMITS)
     assert caught.value.detail == "Unterminated string starting at character 11"
+    data = altered("observed_at", to="9999-12-31T23:00:00-14:00")
+    assert refusal(data, now=None) is ReasonClass.OUT_OF_RANGE
+    for text in ("", "{}", '{"specversion":"1.0","id":"x"}', '{"id":"\ud800"}'):
+        with pytest.raises(InputError):
+            decode_envelope(text)
 
 
 def altered(*path: str | int, to: object = ...) -> bytes:
@@ -88,13 +93,6 @@ def test_golden_wire_form(sample) -> None:
     assert DECODERS[type(sample)](line) == sample
 
 
-def test_what_a_query_does_not_ask_for_is_not_on_the_wire() -> None:
-    query = json.loads(encode(SNAPSHOT))["query"]
-    assert query["withstand"] == SNAPSHOT.query.withstand == 2
-    plain = replace(SNAPSHOT, query=replace(SNAPSHOT.query, withstand=None))
-    assert json.loads(encode(plain))["query"].keys() == {"id", "text", "tags"}
-
-
 def test_a_foreign_version_is_refused_in_the_envelope_and_in_its_data() -> None:
     event = json.loads(structured(envelope(TAUGHT), encode(TAUGHT)))
     for foreign in (
@@ -107,12 +105,13 @@ def test_a_foreign_version_is_refused_in_the_envelope_and_in_its_data() -> None:
         assert refused.value.reason is ReasonClass.UNKNOWN_SCHEMA
 
 
-def test_every_optional_field_of_the_snapshot_sample_is_set() -> None:
+def test_optional_members() -> None:
     for value in (SNAPSHOT, SNAPSHOT.labels, SNAPSHOT.retrieval):
         assert all(getattr(value, field.name) for field in fields(value))
-
-
-def test_reads_snapshot_without_optional_fields() -> None:
+    query = json.loads(encode(SNAPSHOT))["query"]
+    assert query["withstand"] == SNAPSHOT.query.withstand == 2
+    plain = replace(SNAPSHOT, query=replace(SNAPSHOT.query, withstand=None))
+    assert json.loads(encode(plain))["query"].keys() == {"id", "text", "tags"}
     payload = {
         "schema": "search.snapshot/1", "query": {"id": "cup", "text": "Who?"},
         "observed_at": "2025-06-01T12:00:00Z", "documents": [{"rank": 1, "text": "Zürich"}],
@@ -203,11 +202,6 @@ def test_refuses_snapshot() -> None:
         ),
     ]:
         assert refusal(data) is reason
-
-
-def test_time_outside_the_calendar_is_refused_without_a_clock_too() -> None:
-    data = altered("observed_at", to="9999-12-31T23:00:00-14:00")
-    assert refusal(data, now=None) is ReasonClass.OUT_OF_RANGE
 
 
 @pytest.mark.parametrize("sample", [ANSWER, REJECTED])
@@ -319,12 +313,6 @@ def test_file_name_that_is_not_unicode_can_be_published() -> None:
     letter = replace(DEAD_LETTER, source="data/caf\udce9.jsonl")
     line = structured(envelope(letter), encode(letter))
     assert DECODERS[DeadLetter](line).source == "data/caf\ufffd.jsonl"
-
-
-def test_damaged_envelope_is_refused() -> None:
-    for text in ("", "{}", '{"specversion":"1.0","id":"x"}', '{"id":"\ud800"}'):
-        with pytest.raises(InputError):
-            decode_envelope(text)
 
 
 # Machines under load draw slowly; that is no defect of the codec.

@@ -97,14 +97,11 @@ def test_equal_inputs_give_equal_verdicts_and_stay_unchanged(defense: Defense):
         state = found[1]
 
 
-def test_no_documents_means_abstention_without_a_model_call(defense: Defense):
+def test_nothing_found_and_abstaining_generators_mean_abstention(defense: Defense):
     script = Script()
     verdict, state = run(defense.defend(claims_evidence([]), defense.initial_state()), script)
     assert verdict.abstained
     assert (script.requests, state) == ([], defense.initial_state())
-
-
-def test_an_abstaining_generator_means_abstention(defense: Defense):
     script = Script(answer=lambda _: AtomicAnswer("I don't know", True))
     verdict, state = run(defense.defend(claims_evidence(["A", "A"]), None), script)
     if not script.requests:  # it answers with what a document says

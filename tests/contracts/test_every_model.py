@@ -71,18 +71,12 @@ def expected(generator: Generator) -> list[Completion]:
     return generator.complete(prompts())
 
 
-def test_no_prompts_give_no_completions(generator: Generator) -> None:
-    assert generator.complete([]) == []
-
-
-def test_completions_keep_the_order_of_the_prompts(generator, expected):
+def test_neither_order_nor_size_of_batches_changes_completions(generator, expected):
     """A model also says the same when it is asked again."""
     assert generator.complete(prompts()[::-1]) == expected[::-1]
     assert expected[1] == expected[-1]
     assert len(set(expected)) == len(TOWNS)
-
-
-def test_the_size_of_the_batch_changes_nothing(generator, expected):
+    assert generator.complete([]) == []
     assert generator.complete(prompts()[:1]) == expected[:1]
     assert generator.complete(prompts()[1:]) == expected[1:]
 
@@ -118,19 +112,16 @@ def test_a_failed_call_raises_model_error(broken: Generator) -> None:
         broken.complete(prompts()[:1])
 
 
-def test_the_identity_of_a_missing_model_is_a_model_error() -> None:
+def test_missing_files_and_those_that_are_no_models_are_model_errors(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         _ = LlamaCpp(Path("/nonexistent.gguf")).model_id
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF but not really")
+    with pytest.raises(ModelError):
+        LlamaCpp(broken).complete(prompts()[:1])
 
 
 @pytest.mark.models
 def test_the_embedded_model_reads_the_answer_from_the_passage() -> None:
     replies = LlamaCpp(slots=2, context_tokens=1024).complete(prompts()[:2])
     assert all(town in reply.text for town, reply in zip(TOWNS.values(), replies, strict=False))
-
-
-def test_a_file_that_is_no_model_is_a_model_error(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF but not really")
-    with pytest.raises(ModelError):
-        LlamaCpp(broken).complete(prompts()[:1])

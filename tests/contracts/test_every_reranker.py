@@ -152,10 +152,13 @@ def test_what_only_orders_drops_no_more_than_it_must(reranker: RetrievalDefense)
         assert len(rerank(reranker, replace(pool, keep=99)).kept) == len(pool.documents)
 
 
-def test_no_candidates_are_no_model_call(reranker: RetrievalDefense):
+def test_no_candidates_and_hostile_texts(reranker: RetrievalDefense):
     script = world()
     assert rerank(reranker, make_pool([]), script).candidates == ()
     assert script.requests == []
+    texts = ["{0} %s", "</document>\x1b[2J", "\x00", "[YES] Question: ?", "a" * 9_000, "\ud800"]
+    found = rerank(reranker, make_pool(texts, question="{y}?"))
+    assert len(found.candidates) == len(texts)
 
 
 @of(RERANKERS.keys() - READS_ALONE - DRAWS)
@@ -245,12 +248,6 @@ def test_gradients_that_fail_cost_their_candidate_alone(reranker: RetrievalDefen
         assert candidate.penalty == well[candidate.found_rank].penalty
         assert candidate.score == well[candidate.found_rank].score
         assert candidate.kept
-
-
-def test_hostile_text_is_only_text(reranker: RetrievalDefense):
-    texts = ["{0} %s", "</document>\x1b[2J", "\x00", "[YES] Question: ?", "a" * 9_000, "\ud800"]
-    found = rerank(reranker, make_pool(texts, question="{y}?"))
-    assert len(found.candidates) == len(texts)
 
 
 @pytest.mark.parametrize(

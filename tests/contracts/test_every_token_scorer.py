@@ -56,16 +56,17 @@ def logs(tokens: TokenScorer, said: str, asked: tuple[Prompt, ...] | None = None
     return tokens.log_probs([ContinuationQuery(asked or prompts(), said)])[0]
 
 
-def test_a_row_per_prompt_of_logarithms_of_probabilities(tokens: TokenScorer) -> None:
+def test_a_row_per_prompt_of_logarithms_that_add_up(tokens: TokenScorer) -> None:
     found = logs(tokens, "Bern is")
     assert found.shape[0] == len(TOWNS)
     assert found.shape[1] >= 1
     assert found.dtype == np.float64
     assert (found <= 1e-6).all()
-
-
-def test_no_queries_give_no_answers(tokens: TokenScorer) -> None:
     assert tokens.log_probs([]) == []
+    # What is said first has the same probability, whatever is said after it.
+    short, long = logs(tokens, "Oslo is"), logs(tokens, "Oslo is cold")
+    assert long.shape[1] > short.shape[1]
+    np.testing.assert_allclose(long[:, : short.shape[1]], short, atol=2e-4)
 
 
 def test_order_batches_and_repetition_change_nothing(tokens: TokenScorer) -> None:
@@ -77,13 +78,6 @@ def test_order_batches_and_repetition_change_nothing(tokens: TokenScorer) -> Non
     first, other, again = tokens.log_probs(queries)
     np.testing.assert_allclose(first, again, atol=2e-4)
     assert abs(first.sum() - other.sum()) > 1e-6
-
-
-def test_logarithms_add_up_along_the_reply(tokens: TokenScorer) -> None:
-    """What is said first has the same probability, whatever is said after it."""
-    short, long = logs(tokens, "Oslo is"), logs(tokens, "Oslo is cold")
-    assert long.shape[1] > short.shape[1]
-    np.testing.assert_allclose(long[:, : short.shape[1]], short, atol=2e-4)
 
 
 @pytest.mark.parametrize("said", ["", " "])

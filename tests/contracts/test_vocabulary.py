@@ -43,19 +43,14 @@ def found(text: str) -> set[str]:
     return set(re.findall(rf"\b(?:{'|'.join(patterns)})s?\b", text, re.IGNORECASE))
 
 
-def test_the_glossary_forbids_something() -> None:
+def test_no_module_and_no_document_uses_another_word() -> None:
     assert {"reporter", "misgeneration", "experiment"} <= set(forbidden())
 
-
-def test_no_module_uses_another_word() -> None:
     def spaced(path: Path) -> str:
         text = re.sub(r"([a-z])([A-Z])", r"\1 \2", path.read_text())
         return text.replace("_", " ")
 
     assert {str(path): words for path in sources() if (words := found(spaced(path)))} == {}
-
-
-def test_no_document_uses_another_word() -> None:
     files = [
         file
         for name in DOCUMENTS

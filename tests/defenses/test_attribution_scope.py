@@ -55,7 +55,7 @@ def rounds(script: Script) -> int:
     return sum(isinstance(a.requests[0], Complete) for a in script.asked(AttemptAll))
 
 
-def test_the_three_readings() -> None:
+def test_the_three_readings_and_the_default() -> None:
     for flags, sizes in [
         ("10", (10, 5, 10)), ("110", (20, 15, 20)), ("0", (10, 0, 5)), ("1010", (10, 5, 10)),
         ("111100000", (40, 35, 40)), ("1", (50, 50, 50)),
@@ -64,9 +64,6 @@ def test_the_three_readings() -> None:
         assert tuple(len(scope.texts) for scope in found) == sizes, flags
         for scope in found:
             assert [t.document.rank for t in scope.texts] == list(range(1, len(scope.texts) + 1))
-
-
-def test_the_default_is_the_public_code_and_asks_nothing_of_the_first_segment() -> None:
     scope, script = narrowed("110")
     assert (len(scope.texts), scope.matched) == (20, (True, True, False, False))
     assert segments_asked(script) == [6, 11, 16]
@@ -152,8 +149,6 @@ class TestJudge:
         ]
         for least, same in ((0.8, True), (0.81, False)):
             assert self.verdicts("Rome", "In Rome", min_entailment=least) == (same,)
-
-    def test_one_direction_suffices(self) -> None:
         for entailing in (("Rome", "Rome, Italy"), ("Rome, Italy", "Rome")):
             script = Script(
                 answer=lambda _: AtomicAnswer("Rome, Italy"),
@@ -239,12 +234,10 @@ class TestUnaided:
 
 
 class TestInput:
-    def test_texts_are_put_in_rank_order_and_the_answer_on_one_line(self) -> None:
+    def test_cases_are_put_in_order_or_refused(self) -> None:
         event = case(4, answer=" a\n lie ")
         shuffled = replace(event, texts=event.texts[::-1])
         assert checked(shuffled) == replace(event, answer="a lie")
-
-    def test_what_cannot_be_attributed_is_refused(self) -> None:
         for change, message in [
             ({"answer": " \n"}, "without an answer"),
             ({"k": 0}, "at least 1"),

@@ -31,9 +31,6 @@ def test_a_text_stuffed_with_the_question_comes_last():
     found = rerank([STUFFED, *TRUE])
     assert found_ranks(found)[-1] == 1
     assert sum(candidate.score for candidate in found.candidates) == pytest.approx(1.0)
-
-
-def test_meaning_asks_for_the_passages_alone():
     script = Script()
     rerank([STUFFED, *TRUE], likeness="dense", script=script)
     assert script.requests == [Embed((STUFFED, *TRUE))]
@@ -77,7 +74,7 @@ def test_scaled_the_unit_of_affinities_does_not_matter():
 
 
 class TestWeaknesses:
-    def test_many_planted_texts_that_are_alike_win(self):
+    def test_likeness_wins(self):
         """They are one another's neighbours, so that each stands in the middle."""
         true = [
             "The final of the cup went to Oslo, whose keeper saved two shots",
@@ -86,9 +83,7 @@ class TestWeaknesses:
         ]
         lies = [f"Reporters agree: Rome took home gold last night, said {i}" for i in range(3)]
         assert {c.found_rank for c in rerank([*true, *lies]).kept} == {4, 5, 6}
-
-    def test_relevance_counts_only_for_the_graph(self):
-        """What is alike but beside the point is put before the one relevant passage."""
+        # What is alike but beside the point is put before the one relevant passage.
         beside = ["rain in march and wind in may", "wind in march and rain in may"]
         found = rerank(["Oslo won the cup in this city", *beside], [0.9, 0.1, 0.1], keep=2)
         assert {candidate.found_rank for candidate in found.kept} == {2, 3}

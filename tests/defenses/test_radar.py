@@ -140,31 +140,31 @@ class TestIsolation:
         )
         assert verdict.kept_ranks == (1, 2, 3)
 
-    def test_g_a8_when_all_would_go_all_stay(self):
+    def test_g_a8_who_is_embedded_and_when_all_would_go(self):
         embedding = self.vectors([[1, 0.2], [0.2, 1]])
         evidence = make_evidence(np.full((2, 2), 0.9), np.zeros((2, 2)))
         verdict = judge(evidence, embedding=embedding)
         assert verdict.kept_ranks == (1, 2)
         assert {d.reason for d in verdict.documents} == {Reason.SUPPORTED}
-
-    def test_g_a8_a_single_document_is_not_embedded(self):
         script = Script()
         verdict, _ = run(Radar().defend(claims_evidence(["A"]), None), script)
         assert verdict.kept_ranks == (1,)
         assert script.asked(Embed) == []
-
-    def test_only_kept_answers_are_embedded_in_rank_order(self):
         script = Script()
         run(Radar().defend(claims_evidence(["B", "A", None, "A", "A"]), None), script)
         assert script.asked(Embed) == [Embed(("A", "A", "A"))]
 
 
 class TestEquations:
-    def test_without_central_others_the_mean_is_unweighted(self):
+    def test_unweighted_means_and_scaled_edges(self):
         conflict = np.array([[0, 0.2, 0.6], [0.2, 0, 0.4], [0.6, 0.4, 0]])
         for central, expected in ((1.0, [0.4, 0.2, 0.6]), (0.0, [0.4, 0.3, 0.5])):
             values = reject_evidence(conflict, np.array([central, 0.0, 0.0]))
             assert values == pytest.approx(expected)
+        entailment = [[1, 0.9, 0], [0.4, 1, 0.5], [0.7, 0.5, 1]]
+        verdict = judge(make_evidence(entailment, np.zeros((3, 3))), Radar(pair_scale=0.5))
+        edges = {(a, b): capacity for a, b, capacity in verdict.edges}
+        assert edges == pytest.approx({(1, 2): 0.3, (2, 3): 0.25})
 
     @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
     def test_documents_permuted_with_their_ranks_permute_the_capacities(self, n: int, seed: int):
@@ -186,12 +186,6 @@ class TestEquations:
         verdict = judge(evidence, Radar(pair_scale=scale))
         assert verdict.energy == pytest.approx(recomputed_energy(verdict))
         assert min(d.margin for d in verdict.documents) >= -1e-6
-
-    def test_edges_are_the_scaled_geometric_means_without_zeros(self):
-        entailment = [[1, 0.9, 0], [0.4, 1, 0.5], [0.7, 0.5, 1]]
-        verdict = judge(make_evidence(entailment, np.zeros((3, 3))), Radar(pair_scale=0.5))
-        edges = {(a, b): capacity for a, b, capacity in verdict.edges}
-        assert edges == pytest.approx({(1, 2): 0.3, (2, 3): 0.25})
 
 
 class TestLeakBudget:

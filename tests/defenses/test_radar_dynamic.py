@@ -108,13 +108,18 @@ def poison_and_truth(retrieved: int) -> Evidence:
 
 
 class TestMemoryNode:
-    def test_memory_is_related_both_ways_in_one_request(self):
+    def test_memory_is_related_both_ways_and_takes_no_part_in_centrality(self):
         evidence = claims_evidence(["A", None, "B"])
         script = Script(answer=saying("A"))
         run(Radar().defend(evidence, Belief("M", 0.6, 0.2)), script)
         recall, update = script.asked(Relate)
         assert recall == Relate(evidence.query.text, ("M", "M", "A", "B"), ("A", "B", "M", "M"))
         assert update == Relate(evidence.query.text, ("A", "A", "A", "B"), ("A", "B", "A", "A"))
+        evidence = claims_evidence(["A", "A", "B"])
+        without, _ = run(Radar().defend(evidence, None), Script())
+        joined, _ = run(Radar().defend(evidence, Belief("B", 1.0, 0.0)), Script())
+        assert keep_values(joined) == keep_values(without)
+        assert reject_values(joined) == reject_values(without)
 
     @pytest.mark.parametrize(("scale", "capacity"), [(1.0, 0.6), (0.5, 0.3)])
     def test_the_two_directions_are_joined_by_their_geometric_mean(self, scale, capacity):
@@ -134,13 +139,6 @@ class TestMemoryNode:
             0.5,
             0.5,
         )
-
-    def test_memory_takes_no_part_in_centrality(self):
-        evidence = claims_evidence(["A", "A", "B"])
-        without, _ = run(Radar().defend(evidence, None), Script())
-        joined, _ = run(Radar().defend(evidence, Belief("B", 1.0, 0.0)), Script())
-        assert keep_values(joined) == keep_values(without)
-        assert reject_values(joined) == reject_values(without)
 
     @settings(max_examples=60)
     @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
@@ -169,7 +167,7 @@ class TestMemoryNode:
 
 
 class TestSynthesis:
-    def test_later_answers_come_from_atomic_answers_with_the_memory_last(self):
+    def test_atomic_answers_are_shown_with_a_memory_that_is_retained(self):
         script = Script(answer=saying("A"))
         evidence = claims_evidence(["A", "B", "A", None])
         run(Radar().defend(evidence, Belief("A!", 0.9, 0.05)), agreeing_memory(script))
@@ -177,8 +175,6 @@ class TestSynthesis:
         assert request.task is Task.SYNTHESISE_ANSWERS
         assert request.passages == ("A", "A", "A!")
         assert script.asked(Embed) == [Embed(("A", "A", "A!"))]
-
-    def test_a_falsified_memory_is_not_shown_to_the_generator(self):
         script = Script(answer=saying("A"))
         run(Radar().defend(claims_evidence(["A"] * 4), Belief("old", 0.9, 0.05)), script)
         assert script.asked(Complete)[0].passages == ("A",) * 4
@@ -216,13 +212,21 @@ class TestState:
         _, doubtful = run(Radar().defend(evidence, Belief("A", 0.51, 0.49)), script)
         assert confident == doubtful
 
-    def test_the_first_informative_step_starts_the_memory(self):
+    def test_states_start_with_information_and_outlive_an_empty_cut(self):
         script = Script(answer=saying("A"))
         _, state = run(Radar().defend(claims_evidence([None, None]), None), script)
         assert state is None
         _, state = run(Radar().defend(claims_evidence(["A", "A"]), state), script)
         assert script.asked(Complete)[0].task is Task.ANSWER_FROM_DOCUMENTS
         assert state.answer == "A"
+        state = Belief("M", 0.02, 0.9)
+        verdict, after = run(
+            Radar(on_empty="abstain").defend(claims_evidence(["A", "B"], leak=0.0), state),
+            Script(relation=lambda p, h: (0.0, 0.9)),
+        )
+        assert verdict.abstention is Abstention.NO_CONSENSUS
+        assert verdict.memory.decision is MemoryDecision.FALSIFIED
+        assert after == state
 
     @pytest.mark.parametrize("claims", [[], [None], [None, None]])
     def test_without_evidence_the_previous_answer_stands(self, claims: list[None]):
@@ -232,16 +236,6 @@ class TestState:
         assert verdict.memory == MemoryVerdict(MemoryDecision.NONE, "A", 0.9, 0.05)
         assert len(verdict.documents) == len(claims)
         assert script.requests == []
-
-    def test_an_empty_cut_that_abstains_leaves_the_state(self):
-        state = Belief("M", 0.02, 0.9)
-        verdict, after = run(
-            Radar(on_empty="abstain").defend(claims_evidence(["A", "B"], leak=0.0), state),
-            Script(relation=lambda p, h: (0.0, 0.9)),
-        )
-        assert verdict.abstention is Abstention.NO_CONSENSUS
-        assert verdict.memory.decision is MemoryDecision.FALSIFIED
-        assert after == state
 
 
 class TestOverTime:

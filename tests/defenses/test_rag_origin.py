@@ -92,13 +92,20 @@ def test_what_is_asked() -> None:
     assert script.asked(Embed) == []
 
 
-def test_all_texts_poisoned_splits_them_all_the_same() -> None:
+def test_splits_of_few_poisoned_and_impossible_texts() -> None:
     """Why a scope must hold texts that taught nothing."""
     values = (1.4, 1.3, 1.2, 1.1, 1.0)
     logs = tuple(value - 5.0 for value in values)
     found = attribute(values, logs, logs, k=5)
     assert found.flagged == ("t1", "t2", "t3")
     assert found.gap < 2.0
+    found = attribute((0.5, 0.6), (-2.0, -1.0), (-3.0, -0.5), k=1)
+    assert found.flagged == ("t2",)
+    assert found.gap == pytest.approx(2.0)
+    assert found.generation_gap == pytest.approx(2.5)
+    found = attribute(generation=(*GENERATION[:7], -math.inf))
+    assert found.texts[7].generation == -100.0
+    assert all(math.isfinite(text.score) for text in found.texts)
 
 
 class TestNothingFlagged:
@@ -160,13 +167,6 @@ class TestNothingFlagged:
         assert script.asked(LogProbsAll) == []
 
 
-def test_of_two_texts_the_likelier_is_flagged() -> None:
-    found = attribute((0.5, 0.6), (-2.0, -1.0), (-3.0, -0.5), k=1)
-    assert found.flagged == ("t2",)
-    assert found.gap == pytest.approx(2.0)
-    assert found.generation_gap == pytest.approx(2.5)
-
-
 @pytest.mark.parametrize(
     ("scores", "flagged"),
     [
@@ -189,13 +189,10 @@ def test_scores_can_be_used_alone(scores: tuple[str, ...], flagged: tuple[str, .
     assert (found.generation_gap is None) == ("generation" not in scores)
 
 
-def test_the_similarity_alone_needs_no_token_probabilities() -> None:
+def test_similarities_are_computed_where_unknown_and_need_no_tokens() -> None:
     assert RagOrigin().needs == {Signal.TOKEN_PROBABILITIES}
     assert RagOrigin(scores=("semantic",)).needs == {Signal.TOKEN_PROBABILITIES}
     assert RagOrigin(scores=["similarity"]).needs == frozenset()
-
-
-def test_unknown_similarities_are_computed_for_all() -> None:
     script = Measured(SEMANTIC, GENERATION)
     script.embedding = lambda text: (0.6, 0.8) if text in (QUESTION, "text 2") else (1.0, 0.0)
     partly = event((0.91, None, *SIMILARITY[2:]))
@@ -215,12 +212,6 @@ def test_units_of_the_scores_change_nothing(values, scale, shift):
     plain = attribute(values, logs, logs)
     moved = attribute([scale * v + shift for v in values], [v - 3.0 for v in logs], logs)
     assert [t.score for t in moved.texts] == pytest.approx([t.score for t in plain.texts], abs=1e-6)
-
-
-def test_an_impossible_token_counts_as_very_improbable() -> None:
-    found = attribute(generation=(*GENERATION[:7], -math.inf))
-    assert found.texts[7].generation == -100.0
-    assert all(math.isfinite(text.score) for text in found.texts)
 
 
 def test_what_could_not_be_asked_is_said() -> None:

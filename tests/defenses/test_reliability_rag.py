@@ -108,25 +108,21 @@ class TestAnswer:
             (False, Reason.UNINFORMATIVE, None), (True, Reason.SUPPORTED, "truth"),
         ]  # fmt: skip
 
-    def test_without_any_answer_every_document_is_passed_on(self):
+    def test_without_any_answer_all_are_passed_on_and_ranks_may_have_gaps(self):
         verdict = judge(claims_evidence([None, None]))
         assert (verdict.answer, verdict.kept_ranks) == ("final", (1, 2))
         assert {d.reason for d in verdict.documents} == {Reason.NOT_JUDGED}
-
-    def test_ranks_with_gaps(self):
         whole = claims_evidence(["lie", "truth", "truth", "lie", "truth"])
         documents = tuple(replace(d, rank=3 * d.rank) for d in whole.documents)
         assert judge(replace(whole, documents=documents)).kept_ranks == (6, 9, 15)
 
 
 class TestMethods:
-    def test_twenty_documents_are_judged_exactly(self):
+    def test_up_to_twenty_documents_are_judged_exactly(self):
         claims = ["lie"] * 9 + ["truth"] * 11
         for method in ("auto", "exact"):
             verdict = judge(claims_evidence(claims), method=method)
             assert verdict.kept_ranks == tuple(range(10, 21))
-
-    def test_above_twenty_the_exact_method_refuses_and_auto_samples(self):
         evidence = claims_evidence(["truth"] * 21)
         with pytest.raises(EvidenceError, match="too many documents"):
             judge(evidence, method="exact")

@@ -88,8 +88,6 @@ class TestSelection:
             f"Title {rank}" for rank in (2, 3, 4, 5)
         ]
         assert verdict.documents[0].reason is Reason.CONTRADICTED
-
-    def test_a_document_never_drawn(self):
         verdict = judge(numbered(50), rounds=1, sample_size=1)
         reasons = Counter(d.reason for d in verdict.documents)
         assert reasons == {Reason.SUPPORTED: 1, Reason.NOT_SAMPLED: 49}

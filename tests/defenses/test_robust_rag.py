@@ -62,11 +62,9 @@ class TestGolden:
         long = RobustRag(alpha=0.4, beta=4.0)
         assert [long.threshold(n) for n in (5, 10, 50)] == pytest.approx([2, 4, 4])
 
-    def test_counts_fold_case(self):
+    def test_counts_and_weights(self):
         counts = tally([phrases(answer) for answer in ("Paris", "paris is the capital", "Lyon")])
         assert counts == {"paris": 2, "paris is the capital": 1, "capital": 1, "lyon": 1}
-
-    def test_weighted_increments(self):
         voices = [phrases("Paris"), frozenset(), phrases("Paris")]
         assert increments(voices, 0.9) == pytest.approx([1.104972, 0, 0.895028], abs=1e-6)
         assert tally(voices, 0.9) == pytest.approx({"paris": 2})
@@ -100,13 +98,11 @@ class TestInference:
 
 
 class TestEdges:
-    def test_all_abstain(self):
+    def test_why_nothing_is_answered(self):
         script = Script()
         verdict, _ = run(RobustRag().defend(claims_evidence([None] * 3), None), script)
         assert verdict.abstention is Abstention.NO_EVIDENCE
         assert script.requests == []
-
-    def test_nothing_in_common(self):
         verdict = judge([f"other{i}" for i in range(50)])
         assert verdict.abstention is Abstention.NO_CONSENSUS
         assert {d.reason for d in verdict.documents} == {Reason.OUTVOTED}

@@ -32,6 +32,10 @@ def test_without_near_duplicates_nothing_is_embedded():
     found = run(TrustRagFilter().rerank(make_pool(TEXTS)), script)
     assert kept(found) == [1, 2, 3, 4, 5]
     assert script.asked(Embed) == []
+    plan, rules = TrustragPlan(rouge_threshold=RHO["paper"]), TrustRagFilter()
+    assert rules.similarity_threshold == plan.similarity_threshold
+    assert rules.overlap_threshold == plan.rouge_threshold
+    assert TrustragPlan().rouge_threshold == RHO["corrected"] == Usual().overlap
 
 
 def test_candidates_that_were_not_judged_do_not_fill_up():
@@ -41,13 +45,6 @@ def test_candidates_that_were_not_judged_do_not_fill_up():
     found = run(TrustRagFilter(multiple=1).rerank(make_pool(texts, keep=3)), script)
     assert len(kept(found)) == 3 - len(dropped(found)) < 3
     assert {c.reason for c in found.candidates if c.found_rank > 3} == {Reason.OUTRANKED}
-
-
-def test_thresholds_are_those_of_the_paper():
-    plan, rules = TrustragPlan(rouge_threshold=RHO["paper"]), TrustRagFilter()
-    assert rules.similarity_threshold == plan.similarity_threshold
-    assert rules.overlap_threshold == plan.rouge_threshold
-    assert TrustragPlan().rouge_threshold == RHO["corrected"] == Usual().overlap
 
 
 @given(

@@ -23,12 +23,15 @@ def error(values: np.ndarray, mask: np.ndarray) -> float:
     return sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
 
 
-def test_of_equally_good_cuts_the_lowest() -> None:
+def test_equal_values_and_equally_good_cuts() -> None:
     found = split([1.0, 1.1, 1.2, 1.3, 1.4])
     assert found.error == pytest.approx(0.025)
     assert found.upper.tolist() == [False, False, True, True, True]
     assert split([1.0, 1.0 + 2e-12]).upper.tolist() == [False, True]
     assert split([5.0, 1.0]).upper.tolist() == [True, False]
+    for values in ([0.1] * 3, [-7.3] * 10, [0.0, 0.0], [5.0], []):
+        assert standard_scores(np.array(values)).tolist() == [0.0] * len(values)
+    assert standard_scores(np.array([1e-9, 2e-9])) == pytest.approx([-1.0, 1.0])
 
 
 @pytest.mark.parametrize("values", [[], [3.0], [2.0, 2.0], [0.1] * 7, [1.0, 1.0 + 9e-13]])
@@ -58,12 +61,6 @@ def test_standard_scores_know_no_unit(numbers: list[float], scale: float, shift:
     if scores.any():
         assert scores.mean() == pytest.approx(0.0, abs=1e-9)
         assert (scores**2).mean() == pytest.approx(1.0)  # the population's deviation
-
-
-def test_equal_values_have_standard_score_zero() -> None:
-    for values in ([0.1] * 3, [-7.3] * 10, [0.0, 0.0], [5.0], []):
-        assert standard_scores(np.array(values)).tolist() == [0.0] * len(values)
-    assert standard_scores(np.array([1e-9, 2e-9])) == pytest.approx([-1.0, 1.0])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

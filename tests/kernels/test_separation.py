@@ -63,29 +63,20 @@ def test_planted_texts_stand_out(upper: int, lower: int) -> None:
     assert max(found) <= 0.05
 
 
-def test_few_texts_and_the_least_chance() -> None:
+def test_few_texts_orders_units_and_rows_without_scores() -> None:
     assert chance_of_separation(np.tile([9.0, 0.0, 0.1, 0.2], (3, 1))) > 0.05
     assert chance_of_separation(np.tile([9.0, 0.0, 0.1, 0.2, 0.3], (3, 1))) <= 0.05
     # No chance is 0, and the least is 1 in 5,000: scores that agree on 30 texts entirely.
     assert chance_of_separation(np.tile(np.arange(30.0) ** 3, (3, 1))) == 1 / 5_000
-
-
-def test_neither_order_nor_unit_decides() -> None:
     rows = two_groups(3, 7, 2.0, seed=1)
     chance = chance_of_separation(rows)
     order = np.random.default_rng(0).permutation(10)
     assert chance_of_separation(rows[:, order]) == chance
     assert chance_of_separation(rows * [[2.0], [1.0], [9.0]] + 4.0) == chance
-
-
-def test_without_scores_to_compare_anything_is_chance() -> None:
     for rows in [
         np.zeros((3, 0)), np.zeros((3, 1)), np.zeros((3, 5)), np.zeros((0, 5)),
         np.array([[9.0, 9.0, 0.0, 0.0, 0.0]]),
     ]:  # fmt: skip
         assert chance_of_separation(rows) == 1.0
-
-
-def test_a_score_must_be_finite() -> None:
     with pytest.raises(ValueError, match=r"score \[1\] = nan"):
         chance_of_separation(np.array([[1.0, np.nan], [1.0, 2.0]]))

@@ -40,9 +40,11 @@ class TestNames:
     def test_spellings_of_one_host_are_one_source(self, url: str):
         assert host_of(url) == "lies.example"
 
-    def test_hosts_that_no_resolver_takes_stand_for_themselves(self):
+    def test_odd_hosts_and_registries(self):
         assert host_of(f"https://{'a' * 80}.example/") == f"{'a' * 80}.example"
         assert site_of(f"https://{'a' * 80}.lies.example/") == "lies.example"
+        hosts = ["com", "co.uk", "github.io", "ann.github.io", "intranet", "192.0.2.7", ""]
+        assert [host for host in hosts if is_registry_suffix(host)] == ["com", "co.uk"]
 
     def test_sites_follow_the_public_suffix_list(self):
         for host, site in [
@@ -83,10 +85,6 @@ class TestNames:
             ("[::ffff:192.0.2.7]", "::ffff:192.0.2.7"),
         ]:
             assert site_of(f"https://{host}/page") == site
-
-    def test_registries(self):
-        hosts = ["com", "co.uk", "github.io", "ann.github.io", "intranet", "192.0.2.7", ""]
-        assert [host for host in hosts if is_registry_suffix(host)] == ["com", "co.uk"]
 
     def test_names_of_a_site_reach_from_its_host_to_the_registrys_name(self):
         for url, names in [

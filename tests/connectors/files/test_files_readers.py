@@ -178,12 +178,13 @@ def test_a_yearly_document_without_a_known_text_is_no_empty_page(tmp_path, page,
     assert isinstance(outcome(good), SearchSnapshot)
 
 
-def test_a_yearly_page_may_say_that_it_is_empty_and_have_other_members(tmp_path) -> None:
+def test_yearly_pages_and_files_may_be_empty(tmp_path) -> None:
     block = {"docs": [{"content": "", "source": "CNN"}, {"snippet": " ", "content": None}, ""]}
     (snapshot,) = outcomes(
         written(tmp_path, {"question": "Q?", "yearly_contexts": {"2015": block}})
     )
     assert [document.text.strip() for document in snapshot.documents] == [""] * 3
+    assert [outcomes(written(tmp_path, text)) for text in ("", "[]", " [ ] \n")] == [[]] * 3
 
 
 @pytest.mark.parametrize("tail", ['{"question": "W', "{]", "}", "x", "[" * 100_000, ""])
@@ -195,10 +196,6 @@ def test_yearly_broken_syntax_keeps_the_items_before_it(tmp_path, tail: str) -> 
     assert outcome(records[1]) is ReasonClass.MALFORMED_JSON
     assert records[1].payload == tail.encode()[:EXCERPT_BYTES]
     assert len(records) == 2
-
-
-def test_yearly_without_items(tmp_path) -> None:
-    assert [outcomes(written(tmp_path, text)) for text in ("", "[]", " [ ] \n")] == [[]] * 3
 
 
 def test_items_before_the_damage_of_a_gzip_file_are_read(tmp_path) -> None:
@@ -245,7 +242,7 @@ def zeros_gz(path: Path, megabytes: int, before: bytes = b"", piece: bytes = byt
     return path
 
 
-def test_a_value_that_never_ends_is_cut_at_the_limit(tmp_path) -> None:
+def test_items_that_never_end_are_cut_and_brackets_are_not_parsed(tmp_path) -> None:
     path = zeros_gz(tmp_path / "history.json.gz", 60, b'["', b"x" * 2**20)
     tracemalloc.start()
     (record,) = read_records(path, Limits(item_characters=4 * 2**20))
@@ -254,9 +251,6 @@ def test_a_value_that_never_ends_is_cut_at_the_limit(tmp_path) -> None:
     assert peak < 40 * 2**20
     assert record.reason is ReasonClass.OVERSIZED_RECORD
     assert record.detail == "an item of more than 4194304 characters (limits.item_characters)"
-
-
-def test_an_item_of_nothing_but_brackets_is_not_parsed(tmp_path) -> None:
     path = tmp_path / "history.json"
     path.write_text('{"a":[' + "{}," * 2**20)
     (record,) = read_records(path)

@@ -45,11 +45,13 @@ PAIRS = [
 ]
 
 
-def test_both_label_orders_give_the_same_probabilities(straight, turned):
+def test_label_orders_give_the_same_probabilities_and_other_ids(straight, turned):
     first = CrossEncoderNli(straight).probabilities(PAIRS)
     second = CrossEncoderNli(turned).probabilities(PAIRS)
     assert np.allclose(first, second, atol=1e-6)
     assert np.ptp(first, axis=1).min() > 0.01  # no uniform rows: an exchange would show
+    assert CrossEncoderNli(straight).model_id == CrossEncoderNli(str(straight)).model_id
+    assert CrossEncoderNli(straight).model_id != CrossEncoderNli(turned).model_id
 
 
 def test_a_model_whose_labels_lie_is_refused(mislabelled):
@@ -86,17 +88,9 @@ def test_a_failing_forward_pass_is_a_model_error(straight, monkeypatch):
         scorer.probabilities(PAIRS)
 
 
-def test_overlong_answers_are_cut_not_refused(straight):
+def test_overlong_answers_are_cut_and_missing_models_refused(straight):
     pair = AnswerPair(tiny_nli.QUESTION, "word " * 5_000, "Oslo")
     assert CrossEncoderNli(straight).probabilities([pair]).sum() == pytest.approx(1.0)
-
-
-def test_model_id_follows_the_weights(straight, turned):
-    assert CrossEncoderNli(straight).model_id == CrossEncoderNli(str(straight)).model_id
-    assert CrossEncoderNli(straight).model_id != CrossEncoderNli(turned).model_id
-
-
-def test_a_missing_model_is_a_configuration_error():
     for name in ("no/such-model", "not a model name at all", "/nowhere"):
         with pytest.raises(ConfigurationError):
             CrossEncoderNli(name).load()

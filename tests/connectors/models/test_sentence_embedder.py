@@ -63,13 +63,10 @@ def test_rows_are_those_of_sentence_transformers(embedder):
     assert reference.model_id == embedder.model_id
 
 
-def test_rows_are_those_recorded(embedder):
+def test_rows_are_those_recorded_and_padded_in_parts(embedder, monkeypatch):
     """Of sentence-transformers 6.2 for "Oslo" and "a river"; also where torch is not installed."""
     first = embedder.embed(["Oslo", "a river"])[:, :4]
     np.testing.assert_allclose(first, RECORDED, atol=1e-6)
-
-
-def test_many_texts_are_padded_in_parts(embedder, monkeypatch):
     texts = [f"word {'and ' * (i % 9)}{i}" for i in range(40)]
     whole = embedder.embed(texts)
     monkeypatch.setattr(bert, "_MOST_TOKENS", 50)

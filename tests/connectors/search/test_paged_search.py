@@ -193,7 +193,7 @@ def test_ranks_go_by_position_over_pages_and_repeats_count_once(server, clock):
     assert snapshot.retrieval.detail == "the results ended on page 2"
 
 
-def test_a_later_page_that_fails_leaves_a_partial_snapshot(server, clock):
+def test_partial_snapshots_say_why(server, clock):
     server.replies.append(Reply(page(results(1, 10), more=True)))
     server.replies.extend([Reply({"error": "no {key}"}, 503)] * 4)
     snapshot = search_of(server, clock, attempts=4).search(SearchRequest(CUP, k=30))
@@ -202,9 +202,6 @@ def test_a_later_page_that_fails_leaves_a_partial_snapshot(server, clock):
     assert snapshot.retrieval.detail == "page 2 failed: unavailable"
     assert snapshot.retrieval.pages == 1
     assert KEY.encode() not in encode(snapshot)
-
-
-def test_short_pages_are_told(server: SearchServer, clock: FakeClock) -> None:
     server.replies.append(Reply(page(results(1, 8), more=True)))
     snapshot = search_of(server, clock).search(SearchRequest(CUP))
     assert (snapshot.retrieval.partial, len(snapshot.documents)) == (True, 8)
@@ -367,10 +364,15 @@ def test_any_results_become_documents_or_nothing(organic: Any) -> None:
         canonical_url(each.url)
 
 
-def test_what_results_may_not_hold_is_cut_or_cleaned() -> None:
+def test_what_results_may_not_hold_is_cut_cleaned_or_left_out() -> None:
     hostile = result(True, title="T" * 5_000, snippet="a\x1b[2J\x00b\ud800")
     (read,) = documents([hostile, {}], NOW, **MEMBERS)
     assert (len(read.title), read.rank, read.text) == (500, 1, "a[2Jb\ufffd")
+    for url in [
+        "javascript:alert(1)", "data:text/html,x", "ftp://a.org", "//a.org", "", None,
+        f"https://a.org/{'u' * 2_000}",
+    ]:  # fmt: skip
+        assert documents([result(1, link=url)], NOW, **MEMBERS) == []
 
 
 @pytest.mark.parametrize(
@@ -380,11 +382,3 @@ def test_what_results_may_not_hold_is_cut_or_cleaned() -> None:
 def test_positions_that_are_none(position: object, rank: int) -> None:
     (read,) = documents([result(1) | {"position": position}], NOW, **MEMBERS)
     assert read.rank == rank
-
-
-def test_what_has_no_address_of_the_web_is_no_voice() -> None:
-    for url in [
-        "javascript:alert(1)", "data:text/html,x", "ftp://a.org", "//a.org", "", None,
-        f"https://a.org/{'u' * 2_000}",
-    ]:  # fmt: skip
-        assert documents([result(1, link=url)], NOW, **MEMBERS) == []

@@ -76,10 +76,12 @@ def test_a_lock_that_others_hold_passes(state_url: str, engine: Engine) -> None:
     impatient.dispose()
 
 
-def test_whatever_the_error_a_broken_connection_passes() -> None:
+def test_broken_connections_pass_and_servers_may_not_answer() -> None:
     error = psycopg.DatabaseError("lost synchronisation")
     assert is_transient(DBAPIError("SELECT", None, error, connection_invalidated=True))
     assert not is_transient(DBAPIError("SELECT", None, error))
+    with pytest.raises(DatabaseUnavailableError, match="cannot reach the state database state"):
+        open_engine("postgresql://user:s3cret@127.0.0.1:1/state")
 
 
 def test_a_database_that_became_read_only_does_not_pass(engine: Engine) -> None:
@@ -120,11 +122,6 @@ def test_a_damaged_file_does_not_pass(tmp_path: Path) -> None:
     path.write_bytes(b"not a database" * 1_000)
     assert not is_transient(failure(lambda: load(engine, ["q-1"])))
     engine.dispose()
-
-
-def test_a_server_that_does_not_answer_is_no_mistake_in_the_settings() -> None:
-    with pytest.raises(DatabaseUnavailableError, match="cannot reach the state database state"):
-        open_engine("postgresql://user:s3cret@127.0.0.1:1/state")
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -188,14 +185,11 @@ def test_a_database_behind_its_group_is_refused(engine: Engine) -> None:
     insist_on_mark(engine, "g", mark)
 
 
-def test_told_to_start_over_what_is_committed_is_taken_over(engine: Engine) -> None:
+def test_starting_over_takes_over_and_slow_workers_take_nothing_back(engine: Engine) -> None:
     mark = entered(engine, 9, start_over=True)
     assert entered(engine, 9) == mark
     with pytest.raises(ConfigurationError):
         entered(engine, 10)
-
-
-def test_a_slow_worker_does_not_take_offsets_back(engine: Engine) -> None:
     note_offsets(engine, "g", {HERE: 50, ("log", 1): 1})
     note_offsets(engine, "g", {HERE: 40, ("log", 1): 2})
     insist_on_offsets(engine, "g", {HERE: 50, ("log", 1): 2})

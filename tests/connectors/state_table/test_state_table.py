@@ -77,14 +77,11 @@ class ListSink:
 # --- rows and events -------------------------------------------------------------------------
 
 
-def test_a_committed_row_is_read_back_and_unknown_queries_have_none(engine: Engine) -> None:
+def test_rows_are_read_back_however_many(engine: Engine) -> None:
     row = replace(make_row(), query_id="Ünïcode 北京", state=bytes(range(256)))
     commit_fold(engine, None, row)
     assert load(engine, [row.query_id, "unknown", row.query_id]) == {row.query_id: row}
     assert load(engine, []) == {}
-
-
-def test_more_queries_than_one_select_takes(engine: Engine) -> None:
     rows = [make_row(f"q-{i}") for i in range(1_050)]
     for row in rows[::50]:
         commit_fold(engine, None, row)
@@ -261,21 +258,18 @@ def test_a_full_disk_fails_the_fold_and_nothing_is_lost(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_a_failed_statement_does_not_quote_what_it_wrote(tmp_path: Path) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    bad = replace(make_row(state=b"canary-state"), log_epoch=None)  # type: ignore[arg-type]
-    with pytest.raises(Exception, match="NOT NULL") as caught:
-        commit_fold(engine, None, bad)
-    assert "canary-state" not in str(caught.value)
-    engine.dispose()
-
-
-def test_sqlite_settings(tmp_path: Path) -> None:
+def test_sqlite_settings_and_errors_that_quote_nothing(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}", busy_timeout_s=7.0)
     with engine.connect() as connection:
         names = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
         values = [connection.exec_driver_sql(f"PRAGMA {n}").scalar_one() for n in names]
     assert values == ["wal", 1, 7_000, 1]
+    engine.dispose()
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    bad = replace(make_row(state=b"canary-state"), log_epoch=None)  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="NOT NULL") as caught:
+        commit_fold(engine, None, bad)
+    assert "canary-state" not in str(caught.value)
     engine.dispose()
 
 

@@ -20,16 +20,13 @@ NOW, LEASE = 1_700_000_000_000, 60_000
 LIST = [("q-b", '{"question":"Who leads 法国?"}'), ("q-a", "{}"), ("q-c", "{}")]
 
 
-def test_a_new_list_is_due_at_once_and_keeps_its_order(engine: Engine) -> None:
+def test_a_new_list_is_due_at_once_and_ids_come_once(engine: Engine) -> None:
     replace_all(engine, LIST, NOW)
     assert load_active(engine) == [WatchedQuery(*pair, None, 0) for pair in LIST]
     replace_all(engine, LIST[::-1], NOW)
     assert [entry.query_id for entry in load_active(engine)] == ["q-c", "q-a", "q-b"]
     replace_all(engine, [], NOW)
     assert load_active(engine) == []
-
-
-def test_an_id_that_comes_twice_is_refused_and_the_list_stays(engine: Engine) -> None:
     replace_all(engine, LIST, NOW)
     with pytest.raises(ValueError, match="twice"):
         replace_all(engine, [("q-a", "{}"), ("q-a", "{}")], NOW)

@@ -65,13 +65,10 @@ def test_what_takes_too_much_is_given_up() -> None:
             assert text_of(Raw(pdf("Lima.")), running) == "Lima.\f"
 
 
-def test_pages_begin_where_their_text_does() -> None:
+def test_pages_and_paragraphs() -> None:
     text, pages = paged("Lima.\f\fQuito.\f")
     assert (text, pages) == ("Lima.\n\nQuito.", (0, 6, 7))
     assert paged("One.\f") == ("One.", (0,))
-
-
-def test_lines_of_a_page_are_joined_to_paragraphs() -> None:
     page = "Minutes\nThe mayor of Example-\nton is Ann Lee, who\nwon.\n\nBob Ray is our clerk."
     joined = "Minutes\nThe mayor of Exampleton is Ann Lee, who won.\n\nBob Ray is our clerk."
     assert unwrapped(page) == joined

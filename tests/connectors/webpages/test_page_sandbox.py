@@ -58,9 +58,13 @@ def test_one_process_serves_many_pages(box: Sandbox, monkeypatch: pytest.MonkeyP
     assert not Path(f"/proc/{first}").exists()
 
 
-def test_a_page_that_takes_too_long_is_given_up(box: Sandbox) -> None:
+def test_long_pages_are_given_up_and_deaths_between_pages_cost_nothing(box: Sandbox) -> None:
     assert refusal(box, ATTRIBUTES) == "parse_time"
     assert text(box, ARTICLE).startswith("Bern won")
+    text(box, ARTICLE)
+    for _ in range(2):
+        os.kill(process_of(box), signal.SIGKILL)
+        assert text(box, ARTICLE).startswith("Bern won")
 
 
 def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
@@ -73,13 +77,6 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
             assert text(box, PARAGRAPHS) == ""  # the extractor may make the best of it
         except PageError as error:
             assert str(error) in ("parse_memory", "parse_crash")
-        assert text(box, ARTICLE).startswith("Bern won")
-
-
-def test_its_death_between_pages_costs_nothing(box: Sandbox) -> None:
-    text(box, ARTICLE)
-    for _ in range(2):
-        os.kill(process_of(box), signal.SIGKILL)
         assert text(box, ARTICLE).startswith("Bern won")
 
 

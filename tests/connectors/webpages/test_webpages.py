@@ -201,13 +201,8 @@ def test_a_page_comes_from_the_checked_address_under_its_own_name(server: PageSe
     assert (page.decode(), media_type, charset) == (ARTICLE, "text/html", "utf-8")
     assert server.hosts[-1] == f"pages.test:{server.port}"
     assert resolver.asked == ["pages.test"]  # and never again
-
-
-def test_one_inner_address_among_several_is_enough_to_refuse(server: PageServer) -> None:
     assert refusal(f"http://both.test:{server.port}/article") == "address"
 
-
-def test_a_name_that_changes_its_mind_is_connected_where_it_was_checked(server: PageServer) -> None:
     class Rebinding(Resolver):
         async def __call__(self, host: str, port: int) -> Sequence[str]:
             self.asked.append(host)

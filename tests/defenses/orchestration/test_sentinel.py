@@ -43,7 +43,7 @@ def test_membership_by_rules() -> None:
         assert profile.delta == 0.02
 
 
-def test_poisoning_by_rules() -> None:
+def test_poisoning_and_leakage_by_rules() -> None:
     for signals, poisoning in [
         ({}, 0.0), ({"dispersion_z": 3.0}, 0.5), ({"dispersion_z": -3.0}, 0.5),
         ({"near_duplicates": True}, 0.5), ({"dispersion_z": -1.2, "near_duplicates": True}, 0.7),
@@ -51,9 +51,6 @@ def test_poisoning_by_rules() -> None:
     ]:  # fmt: skip
         profile = rules(replace(CALM, retrieval=RetrievalSignals(**signals)))
         assert profile.poisoning == pytest.approx(poisoning)
-
-
-def test_leakage_by_rules() -> None:
     told = [rules(replace(CALM, signals=s)) for s in (
         QuestionSignals(asks_verbatim=True), QuestionSignals(complexity=0.3),
         QuestionSignals(complexity=0.9))]  # fmt: skip

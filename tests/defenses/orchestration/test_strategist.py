@@ -40,13 +40,10 @@ def asking(**signals: object) -> Seen:
     return replace(CALM, signals=QuestionSignals(**signals))
 
 
-def test_thresholds_move_with_trust() -> None:
+def test_thresholds_move_with_trust_and_count_themselves() -> None:
     assert [theta_eff(0.5, trust) for trust in (0.2, 0.5, 0.9)] == pytest.approx([0.44, 0.5, 0.58])
     assert theta_eff(0.06, 0.0) == 0.05
     assert theta_eff(0.94, 1.0) == 0.95
-
-
-def test_a_risk_at_the_threshold_counts_and_a_calm_question_has_the_audit_alone() -> None:
     assert not first().enabled
     assert second() == Plan(reasoning="rules")
     assert second().active == ()
