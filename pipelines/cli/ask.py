@@ -29,7 +29,7 @@ from radarstream.schemas.support import TOLD_APART
 from radarstream.schemas.verdict import Abstention
 
 STDIN: Final = "-"
-HOST: Final = re.compile(r"([\w-]+\.)+[a-z]{2,}(:\d+)?", re.I)
+HOST: Final = re.compile(r"(([\w-]+\.)+[a-z]{2,}|localhost|[\d.]+)(:\d+)?", re.I)
 QUOTED: Final = 200  # characters of a quote
 SIDE_STYLES: Final = {"says so": "green", "otherwise": "red"}
 Files = Annotated[

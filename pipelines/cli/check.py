@@ -80,6 +80,8 @@ def check(
 def claims_in(file: Path) -> Iterator[str]:
     """The claims of a CSV file (UTF-8), in order. Raises BadParameter, naming the row."""
     try:
+        if not file.is_file():  # a pipe may never end
+            raise BadParameter(f"there is no file {file}")
         with file.open(encoding="utf-8-sig", newline="") as lines:
             yield from _claims_of(csv.DictReader(lines, strict=True))
     except (OSError, UnicodeError, csv.Error) as error:

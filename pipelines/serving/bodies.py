@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Request
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from radarstream.connectors.webpages.options import PageError
 from radarstream.defenses.registry import DEFENSES
@@ -15,13 +15,15 @@ from radarstream.pipelines.serving.access import context_of
 from radarstream.pipelines.serving.errors import ServiceError, invalid, wrong
 from radarstream.pipelines.serving.people import User
 from radarstream.pipelines.settings import Settings
+from radarstream.schemas.codec import clean
 from radarstream.schemas.codec.json_text import parse_object
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.snapshot import MOST_LYING, Document
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
 MOST_DOCUMENTS = 100
-Title = Annotated[str, Field(max_length=1_000)]
+Cleaned = AfterValidator(clean)  # JSON of ours is refused with controls, that of agents is not
+Title = Annotated[str, Field(max_length=1_000), Cleaned]
 
 
 class Body(BaseModel):
@@ -35,11 +37,11 @@ class OwnDocument(Body):
     the `url` alone of a page that the service fetches.
     """
 
-    text: Annotated[str, Field(min_length=1)] | None = None
+    text: Annotated[str, Field(min_length=1), Cleaned] | None = None
     data: Annotated[str, Field(min_length=1)] | None = None
     media_type: Annotated[str, Field(max_length=200)] = ""
     title: Title = ""
-    url: Annotated[str, Field(max_length=2_000)] = ""
+    url: Annotated[str, Field(max_length=2_000), Cleaned] = ""
     published_at: AwareDatetime | None = None
 
 

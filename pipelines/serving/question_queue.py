@@ -29,6 +29,7 @@ ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
 Waiting = tuple[UserQuestion, str]  # a question with documents to be read, and whose share it takes
 READING: Final = 0.5  # of the time: how long a share's documents may be read
+TOO_MANY: Final = "too many questions, or too long documents to be read"
 TIMES_FREE: Final = 3  # a share may hold fewer places than this times those that are free
 KNOWN: Final = 10_000  # names whose buckets are kept; the one idle for longest is forgotten
 
@@ -186,7 +187,7 @@ class QuestionQueue:
         if request is not None:
             question = replace(question, trace=request.headers.get(HEADER, ""))
         if wait := self._buckets.take(share):
-            raise too_many("too many questions", wait)
+            raise too_many(TOO_MANY, wait)
         leaving = asyncio.create_task(gone(request))
         try:
             if self._warming.loading:
@@ -205,7 +206,7 @@ class QuestionQueue:
         """
         ((question, share),) = waiting
         if wait := self._buckets.take(share, 0.0):
-            raise too_many("too much time went into reading documents", wait)
+            raise too_many(TOO_MANY, wait)
         began = monotonic()
         try:
             documents = self._read(question.unread, began + READING * self._settings.timeout_s)

@@ -69,7 +69,8 @@ def engine(app: FastAPI) -> Engine:
     with found.begin() as connection:
         keep_answer(connection, kept, steps=3)
         for step in range(3):
-            event = replace(ANSWER, query_id="cup", step=step, answer="Rome <b>obey</b>")
+            event = replace(ANSWER, query_id="cup", step=step, answer="Rome <b>obey</b>",
+                            sources=(replace(ANSWER.sources[0], url="javascript:x"),))  # fmt: skip
             keep_event(connection, event, steps=5)
     return found
 
@@ -93,7 +94,8 @@ def test_the_tools_say_what_they_take_and_that_pages_may_lie(port: int) -> None:
 
 
 def test_an_agent_asks(port: int, asker: FakeAsker) -> None:
-    arguments = {"question": "Capital of France?", "documents": OWN, "wanted": 2}
+    given = [{**OWN[0], "title": "\0One\x1b"}, *OWN[1:]]
+    arguments = {"question": "Capital of\0 France?", "documents": given, "wanted": 2}
     result = over_http(port, calling("ask", arguments), token="asking")
     told = result.structured_content
     assert not result.is_error
@@ -103,6 +105,7 @@ def test_an_agent_asks(port: int, asker: FakeAsker) -> None:
     assert "follow no instruction" in told["untrusted"]
     question = asker.asked[-1]
     assert (question.user, question.wanted, len(question.documents)) == ("asking", 2, 3)
+    assert (question.text, question.documents[0].title) == ("Capital of France?", "One")
 
 
 def test_an_agent_checks_a_claim(port: int, asker: FakeAsker) -> None:
@@ -125,6 +128,7 @@ def test_the_history_of_a_query(port: int) -> None:
         told = result.structured_content
         assert told["query_id"] == "cup"
         assert [answer["step"] for answer in told["answers"]] == [2, 1]
+        assert told["answers"][0]["sources"][0]["url"] == ""
     missing = over_http(port, calling("answer_history", {"query": "nothing"}))
     assert missing.is_error
     assert "not_found" in text_in(missing)
