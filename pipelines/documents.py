@@ -11,7 +11,7 @@ from datetime import datetime
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.corpus.jsonl import BadLine, read_corpus
@@ -80,7 +80,7 @@ def in_path(
 ) -> list[Document | Given]:
     """What is at a path: a document for each line of JSON lines, or file of a folder, else one.
 
-    A folder is read in the order of its paths, folders in it too; hidden files and folders, links
+    A folder is read by name, its files before the folders in it; hidden files and folders, links
     and files of other kinds are passed over. `tell` gets what was passed over. Raises DocumentError
     for a folder without documents, and for what is neither (a pipe may never end), InputError for
     too many.
@@ -110,28 +110,18 @@ def in_path(
 
 
 def _listed(folder: Path) -> Iterator[Path]:
-    """The files of a folder. Raises DocumentError where one in it cannot be opened."""
-    try:
-        yield from _files_in(folder)
-    except OSError as error:
+    """The files of a folder by name, then those of the folders in it, without links and hidden
+    ones. Raises DocumentError where one cannot be opened.
+    """
+
+    def fail(error: OSError) -> NoReturn:
         raise unread_because(str(error.filename or folder), error) from error
 
-
-def _files_in(folder: Path) -> Iterator[Path]:
-    """The files of a folder and of those in it, sorted, without links and hidden ones."""
-    entries = _last_first(folder)
-    while entries:
-        entry = entries.pop()
-        if entry.name.startswith(".") or entry.is_symlink():
-            continue
-        if entry.is_dir():
-            entries += _last_first(entry)
-        elif entry.is_file():
-            yield Path(entry.path)
-
-
-def _last_first(folder: os.PathLike[str]) -> list[os.DirEntry[str]]:
-    return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+    for place, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for file in (Path(place, name) for name in sorted(files) if not name.startswith(".")):
+            if file.is_file() and not file.is_symlink():
+                yield file
 
 
 def _in_file(path: Path, limits: Limits, tell: Callable[[str], None]) -> Iterator[Document | Given]:
@@ -149,12 +139,11 @@ class DocumentReader(Closing):
     """Reads documents, each within the limits of the settings. Not thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
-        chosen = settings.documents
-        self._most_text = settings.limits.document_bytes
+        chosen, self._limits = settings.documents, settings.limits
         self._networks = chosen.inner_networks
         self._options = PageOptions(
             page_bytes=chosen.most_bytes,
-            text_bytes=self._most_text + 1,
+            text_bytes=self._limits.document_bytes + 1,
             parse_seconds=chosen.parse_seconds,
             parse_bytes=chosen.parse_bytes,
         )
@@ -170,12 +159,12 @@ class DocumentReader(Closing):
         fetched = self._fetched([one.url for one in unread if one.is_address], until)
         read = []
         for rank, one in enumerate(given, 1):
-            name = one.name if isinstance(one, Given) else ""
+            name = (one.name if isinstance(one, Given) else "") or one.url or f"document {rank}"
             try:
                 document = one if isinstance(one, Document) else self._read(one, fetched, until)
-                check_size(document.text, self._most_text)
             except (PageError, OSError) as error:
-                raise unread_because(name or one.url or f"document {rank}", error) from None
+                raise unread_because(name, error) from None
+            check_size(document.text, name, self._limits)
             read.append(replace(document, rank=rank))
         return tuple(read)
 
@@ -226,10 +215,10 @@ class DocumentReader(Closing):
         return is_public(address, port) or any(address in network for network in self._networks)
 
 
-def check_size(text: str, most: int) -> None:
-    """Raise PageError for a text of more than `most` bytes."""
-    if len(text.encode()) > most:
-        raise PageError("text_size")
+def check_size(text: str, name: str, limits: Limits) -> None:
+    """Raise DocumentError for a text that is too long."""
+    if len(text.encode()) > limits.document_bytes:
+        raise DocumentError(name, "text_size", WHY["text_size"])
 
 
 def unread_because(name: str, error: Exception) -> DocumentError:

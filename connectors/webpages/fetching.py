@@ -73,14 +73,7 @@ def parsed(text: str) -> Address:
 def _public(address: Address) -> bool:
     if any(address in network for network in REFUSED):
         return False
-    return address.is_global and not (
-        address.is_multicast
-        or address.is_reserved
-        or address.is_loopback
-        or address.is_link_local
-        or address.is_private
-        or address.is_unspecified
-    )
+    return address.is_global and not (address.is_multicast or address.is_reserved)
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:

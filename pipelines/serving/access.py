@@ -81,19 +81,16 @@ async def user_of(request: Request) -> User | None:
     """Who makes a request; None for nobody known. Where anybody may ask, an unknown token is
     nobody's: OpenAI's clients always send one. Raises ServiceError 401, 403 or 429.
     """
-    context = context_of(request)
-    token, anybody = bearer_token(request), context.settings.serving.anonymous == "ask"
+    token, anybody = bearer_token(request), context_of(request).settings.serving.anonymous == "ask"
     if token is not None and not anybody:
         return await by_token(request, token)
-    if token and (known := await context.by_token(token)) is not None:
-        return known
-    session = request.cookies.get(COOKIE, "")
-    user = await context.by_session(session) if session else None
-    if request.method not in SAFE:
+    user = await known_by(request)
+    by_cookie = user is not None and bool(user.session)
+    if request.method not in SAFE and (by_cookie or user in (None, NOBODY)):
         refuse_foreign_origin(request)
-        if user is not None:
+        if user is not None and by_cookie:
             await insist_on_csrf(request, user)
-    return NOBODY if user is None and anybody else user
+    return user
 
 
 def take_place(request: Request, user: User) -> None:

@@ -7,10 +7,9 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from radarstream.connectors.webpages.options import PageError
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Origin, UserQuestion
-from radarstream.pipelines.documents import Given, check_size, unread_because
+from radarstream.pipelines.documents import Given, check_size
 from radarstream.pipelines.serving.access import context_of
 from radarstream.pipelines.serving.errors import ServiceError, invalid, wrong
 from radarstream.pipelines.serving.people import User
@@ -22,6 +21,7 @@ from radarstream.schemas.snapshot import MOST_LYING, Document
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
 MOST_DOCUMENTS = 100
+FIRST, LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)  # in any zone
 Cleaned = AfterValidator(clean)  # JSON of ours is refused with controls, that of agents is not
 Title = Annotated[str, Field(max_length=1_000), Cleaned]
 
@@ -42,22 +42,16 @@ class OwnDocument(Body):
     media_type: Annotated[str, Field(max_length=200)] = ""
     title: Title = ""
     url: Annotated[str, Field(max_length=2_000), Cleaned] = ""
-    published_at: AwareDatetime | None = None
+    published_at: Annotated[AwareDatetime, Field(ge=FIRST, le=LAST)] | None = None
 
 
 def given_as(own: OwnDocument, rank: int, path: str, settings: Settings) -> Document | Given:
     """A document, or what has to be read first; `path` leads to it in the body. Raises ServiceError
     400, and 403 where addresses are not fetched, DocumentError.
     """
-    try:
-        at = own.published_at and own.published_at.astimezone(UTC)
-    except OverflowError:  # no calendar has it in UTC
-        raise wrong(f"{path}.published_at", "it is out of range", "out_of_range") from None
+    at = own.published_at and own.published_at.astimezone(UTC)
     if own.text is not None and own.data is None:
-        try:
-            check_size(own.text, settings.limits.document_bytes)
-        except PageError as error:
-            raise unread_because(f"{path}.text", error) from None
+        check_size(own.text, f"{path}.text", settings.limits)
         return Document(rank, own.text, own.title, own.url, at)
     if own.text is not None or not (own.data or own.url.strip()):
         raise wrong(path, "give text, or data with its media_type, or a url alone")

@@ -103,12 +103,8 @@ class Tools:
         ] = None,
     ) -> dict[str, Any]:
         """The reply with what is behind it."""
-        user, request = self._user_with(Role.ASK, call)
         given = {"source": source, "documents": documents, "wanted": wanted}
-        chosen = Sources.model_validate(given | {"withstand": withstand})
-        asked = question_of(self._context.settings, user, question, chosen, defense)
-        reply = await self._context.questions.reply(request, asked)
-        return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
+        return await self._reply(call, question, given | {"withstand": withstand}, defense)
 
     async def check_claim(
         self,
@@ -120,12 +116,8 @@ class Tools:
         withstand: Withstand = None,
     ) -> dict[str, Any]:
         """What became of the claim, with what is behind it."""
-        user, request = self._user_with(Role.ASK, call)
         given = {"source": source, "documents": documents, "wanted": wanted}
-        chosen = Sources.model_validate(given | {"withstand": withstand})
-        asked = question_of(self._context.settings, user, claim, chosen, field="claim")
-        reply = await self._context.questions.reply(request, asked)
-        return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
+        return await self._reply(call, claim, given | {"withstand": withstand}, field="claim")
 
     async def answer_history(
         self,
@@ -152,6 +144,20 @@ class Tools:
         user, _ = self._user_with(Role.REPORT, call)
         refusal = (query, answer, step, comment)
         return await run_in_threadpool(reported, self._context, user, *refusal)
+
+    async def _reply(
+        self,
+        call: Call[Any, Any],
+        text: str,
+        given: dict[str, Any],
+        defense: str | None = None,
+        field: str = "question",
+    ) -> dict[str, Any]:
+        user, request = self._user_with(Role.ASK, call)
+        sources = Sources.model_validate(given)
+        asked = question_of(self._context.settings, user, text, sources, defense, field=field)
+        reply = await self._context.questions.reply(request, asked)
+        return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
 
     def _user_with(self, role: Role, call: Call[Any, Any]) -> tuple[User, Request | None]:
         """Who calls, by which request. Raises ServiceError 403."""

@@ -127,7 +127,7 @@ def test_a_folder_is_read_in_order_without_links_and_what_is_hidden() -> None:
     Path("own/y.jsonl").write_text(json.dumps({"text": TRUE[0], "title": "line"}))
     shown = run("ask", CAPITAL, "own", "--json", "--config", "r.toml")
     titles = [source["title"] for source in json.loads(shown.stdout)["event"]["sources"]]
-    assert titles == ["a.txt", "x.md", "c.csv", "line"]
+    assert titles == ["a.txt", "c.csv", "line", "x.md"]
     assert "own: 1 file of another kind was passed over" in shown.stderr
     Path("none").mkdir()
     assert "there is no document in it" in refused("ask", CAPITAL, "none", "--config", "r.toml")[1]
