@@ -148,24 +148,21 @@ def test_a_user_who_may_make_no_tables_is_sent_to_an_administrator(state_url, tm
     assert "INSERT" in check["remedy"]
 
 
-@pytest.mark.parametrize(
-    ("url", "found", "remedy"),
-    [
+def test_a_database_that_cannot_be_used_is_told_why(tmp_path):
+    for url, found, remedy in [
         ("postgresql://x@127.0.0.1:{port}/x", "cannot reach", "start the server"),
         ("postgresql://x@/x?host=/nowhere", "cannot reach", "start the server"),
         ("sqlite:///{file}", "cannot read", "restore the file from a backup"),
         ("sqlite:///{file}/below/state.db", "cannot be made there", "a writable place"),
         ("mysql://x@127.0.0.1/x", "no state database of kind", "correct `database`"),
-    ],
-)
-def test_a_database_that_cannot_be_used_is_told_why(url, found, remedy, tmp_path):
-    junk = tmp_path / "junk"
-    junk.write_bytes(b"this is no database" * 300)
-    given = url.format(port=free_port(), file=junk)
-    check = examined(config_of(tmp_path, given))["database"]
-    assert not check["ok"]
-    assert found in check["found"]
-    assert remedy in check["remedy"]
+    ]:
+        junk = tmp_path / "junk"
+        junk.write_bytes(b"this is no database" * 300)
+        given = url.format(port=free_port(), file=junk)
+        check = examined(config_of(tmp_path, given))["database"]
+        assert not check["ok"]
+        assert found in check["found"]
+        assert remedy in check["remedy"]
 
 
 def test_a_missing_key_is_no_missing_package(tmp_path: Path) -> None:

@@ -170,9 +170,7 @@ def test_certificates_are_verified(certificate, capsys):
             assert webhook.deliver("cup/4", BODY).accepted
 
 
-def test_useless_certificate_files_and_missing_secrets_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_useless_certificate_files_and_missing_secrets_are_named(tmp_path, monkeypatch):
     (tmp_path / "notes.pem").write_text("no certificate")
     for name in ("notes.pem", "missing.pem"):
         with pytest.raises(ConfigurationError, match=name):

@@ -118,26 +118,18 @@ def test_one_page_is_no_answer_and_erases_none() -> None:
         assert (memory.state, memory.standing) == (before.state, before.standing)
 
 
-def test_a_first_answer_from_one_page_is_not_remembered() -> None:
-    """It would help whoever wrote the page at the next snapshot."""
+def test_what_a_query_withstands() -> None:
+    # It would help whoever wrote the page at the next snapshot.
     guard = guard_of("voices")
     ((event, memory),) = told(guard, [claims(("Bern",))])
     assert (event.abstention, event.standing) == (Abstention.THIN_EVIDENCE, None)
     assert (event.verdict.candidate, event.wanted_more) == ("Bern", True)
     assert memory == Memory(1, None, None)
-
-
-def test_a_query_says_for_itself_what_it_withstands() -> None:
-    guard = guard_of("voices")
     for lying, winners, answer in ((0, 1, "Bern"), (1, 1, ""), (3, 3, ""), (3, 4, "Bern")):
         snapshot = claims(("Bern",) * winners)
         snapshot = replace(snapshot, query=replace(snapshot.query, withstand=lying))
         event, _ = guard.answer(snapshot, guard.initial_memory())
         assert (event.answer, event.withstand) == (answer, lying)
-
-
-def test_answers_at_length_are_given_unless_the_query_insists() -> None:
-    guard = guard_of("voices")
     snapshot = claims(("Bern",))
     at_length = replace(snapshot, query=replace(snapshot.query, tags=(LONG_FORM,)))
     event, _ = guard.answer(at_length, guard.initial_memory())

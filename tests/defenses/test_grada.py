@@ -75,7 +75,7 @@ def test_scaled_the_unit_of_affinities_does_not_matter():
 
 class TestWeaknesses:
     def test_likeness_wins(self):
-        """They are one another's neighbours, so that each stands in the middle."""
+        # They are one another's neighbours, so that each stands in the middle.
         true = [
             "The final of the cup went to Oslo, whose keeper saved two shots",
             "Fans in Oslo celebrated the cup until the morning",

@@ -199,7 +199,7 @@ def agreeing_memory(script: Script) -> Script:
 
 class TestState:
     def test_the_prior_and_not_the_posterior_is_carried_forward(self):
-        """Cut documents count: the prior says how disputed the answer was."""
+        # Cut documents count: the prior says how disputed the answer was.
         evidence = claims_evidence(["A", "A", "B", None])
         verdict, belief = run(Radar().defend(evidence, None), Script(answer=saying("A")))
         assert verdict.kept_ranks == (1, 2)
@@ -255,7 +255,7 @@ class TestOverTime:
         assert self.answers(history, "old") == ["old", "old", "old"]
 
     def test_memory_settles_a_dispute_for_whoever_it_believed(self):
-        """One lie above one truth: alone the lie's rank wins, with memory the truth does."""
+        # One lie above one truth: alone the lie's rank wins, with memory the truth does.
         disputed = ["lie", "truth"]
         verdict, _ = run(Radar().defend(claims_evidence(disputed), None), Script())
         assert verdict.kept_ranks == (1,)

@@ -93,7 +93,7 @@ def test_what_is_asked() -> None:
 
 
 def test_splits_of_few_poisoned_and_impossible_texts() -> None:
-    """Why a scope must hold texts that taught nothing."""
+    # Why a scope must hold texts that taught nothing.
     values = (1.4, 1.3, 1.2, 1.1, 1.0)
     logs = tuple(value - 5.0 for value in values)
     found = attribute(values, logs, logs, k=5)

@@ -105,7 +105,7 @@ class TestClusters:
             assert TrustRag().drop_tight(vectors @ vectors.T, split) == expected
 
     def test_clusters_of_standardised_and_many_points(self):
-        """As they are, these points would split into {1, 4, 5} and {2, 3}."""
+        # As they are, these points would split into {1, 4, 5} and {2, 3}.
         vectors = [(1, 0, 1), (-2, 1, 2), (-1, 0, 3), (2, 3, -1), (1, 3, 1)]
         assert judge(vectors, similarity_threshold=0.7).kept_ranks == (1, 2, 3)
         texts = tuple(f"word{i} other{i}" for i in range(50))

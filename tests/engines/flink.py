@@ -146,13 +146,10 @@ class JobServer(Server):
 
     def command(self) -> list[str]:
         options = {
-            "flink-master": f"127.0.0.1:{self.job_manager.rest}",
-            "job-host": "127.0.0.1",
-            "job-port": self.port,
-            "artifact-port": self.artifacts,
-            "expansion-port": self.expansion,
-            "artifacts-dir": self.directory / "artifacts",
-        }
+            "flink-master": f"127.0.0.1:{self.job_manager.rest}", "job-host": "127.0.0.1",
+            "job-port": self.port, "artifact-port": self.artifacts,
+            "expansion-port": self.expansion, "artifacts-dir": self.directory / "artifacts",
+        }  # fmt: skip
         given = [f"--{name}={value}" for name, value in options.items()]
         main = "org.apache.beam.runners.flink.FlinkJobServerDriver"
         return java("job-server", main, *given, options=("-Xmx512m", *QUICK))

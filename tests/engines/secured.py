@@ -139,11 +139,9 @@ class SecuredNode(KafkaNode):
 
 
 EVERYTHING = (
-    None,
-    ACLOperation.ANY,
-    ACLPermissionType.ANY,
+    None, ACLOperation.ANY, ACLPermissionType.ANY,
     ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
-)
+)  # fmt: skip
 
 
 def granted(admin: KafkaAdminClient) -> set[ACL]:

@@ -24,9 +24,8 @@ def by_formula(query: list[str], document: list[str], documents: list[list[str]]
 
 
 def test_worked_example_and_texts_without_words():
-    """The word oslo is in one of four documents, which has 1 word where the mean is 2:
-    log(1 + 3.5 / 1.5) times 2.5 / (1 + 1.5 * (.25 + .375)).
-    """
+    # The word oslo is in one of four documents, which has 1 word where the mean is 2:
+    # log(1 + 3.5 / 1.5) times 2.5 / (1 + 1.5 * (.25 + .375)).
     assert bm25([["oslo"]], DOCUMENTS)[0] == pytest.approx([0, 0, 1.553513, 0], abs=1e-6)
     assert bm25([["a"], []], [[], []]).tolist() == [[0.0, 0.0]] * 2
     assert bm25([["a"]], []).shape == (1, 0)

@@ -42,7 +42,7 @@ def test_grams_of_short_texts(part: str):
 
 
 def test_shares_of_grams():
-    """abcd, bcde, cdef and defg, of which "abcdex" has the first two."""
+    # abcd, bcde, cdef and defg, of which "abcdex" has the first two.
     assert contained_share("abcdefg", "abcdex") == 0.5
     assert contained_share("abcdefg", "xxabcdefgxx") == 1.0
     # The grams of a text scattered over a long one do not make it a copy.

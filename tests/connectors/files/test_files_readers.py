@@ -158,24 +158,21 @@ def test_yearly_bad_parts_leave_the_others_alone(tmp_path) -> None:
     assert records[8].detail.startswith("year '2016': ")
 
 
-@pytest.mark.parametrize(
-    ("page", "named"),
-    [
+def test_a_yearly_document_without_a_known_text_is_no_empty_page(tmp_path) -> None:
+    for page, named in [
         ({"title": "T", "url": "u", "text": "Ann leads."}, "but 'title', 'url', 'text'"),
         ({"title": "T", "url": "u"}, "but 'title', 'url'"),
         ({"content": None, "Content": "Ann leads."}, "but 'content', 'Content'"),
         ({}, "but nothing"),
-    ],
-)
-def test_a_yearly_document_without_a_known_text_is_no_empty_page(tmp_path, page, named) -> None:
-    block = {"docs": [{"content": "Bob leads.", "score": 3}, page]}
-    item = {"question": "Who?", "yearly_contexts": {"2015": block, "2016": year("Cid")}}
-    refused, good = read_records(written(tmp_path, item))
-    assert (refused.reason, refused.detail) == (
-        ReasonClass.MISSING_FIELD,
-        f"year '2015': a document has neither content nor snippet, {named}",
-    )
-    assert isinstance(outcome(good), SearchSnapshot)
+    ]:
+        block = {"docs": [{"content": "Bob leads.", "score": 3}, page]}
+        item = {"question": "Who?", "yearly_contexts": {"2015": block, "2016": year("Cid")}}
+        refused, good = read_records(written(tmp_path, item))
+        assert (refused.reason, refused.detail) == (
+            ReasonClass.MISSING_FIELD,
+            f"year '2015': a document has neither content nor snippet, {named}",
+        )
+        assert isinstance(outcome(good), SearchSnapshot)
 
 
 def test_yearly_pages_and_files_may_be_empty(tmp_path) -> None:

@@ -64,7 +64,7 @@ def test_rows_are_those_of_sentence_transformers(embedder):
 
 
 def test_rows_are_those_recorded_and_padded_in_parts(embedder, monkeypatch):
-    """Of sentence-transformers 6.2 for "Oslo" and "a river"; also where torch is not installed."""
+    # Of sentence-transformers 6.2 for "Oslo" and "a river"; also where torch is not installed.
     first = embedder.embed(["Oslo", "a river"])[:, :4]
     np.testing.assert_allclose(first, RECORDED, atol=1e-6)
     texts = [f"word {'and ' * (i % 9)}{i}" for i in range(40)]

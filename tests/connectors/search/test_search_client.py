@@ -52,17 +52,14 @@ SHAPES = {
     },
     FailureClass.MALFORMED: {
         "HTML with 200": Reply(HTML, 200, "text/html"),
-        "half JSON": Reply('{"search_metadata": {"id'),
-        "cut short": Reply({"a": "b"}, half=True),
-        "a list": Reply([1, 2]),
-        "deep": Reply('{"a":' * 3_000 + "1" + "}" * 3_000),
-        "endless number": Reply('{"a": ' + "9" * 9_000 + "}"),
-        "empty": Reply(""),
+        "half JSON": Reply('{"search_metadata": {"id'), "cut short": Reply({"a": "b"}, half=True),
+        "a list": Reply([1, 2]), "deep": Reply('{"a":' * 3_000 + "1" + "}" * 3_000),
+        "endless number": Reply('{"a": ' + "9" * 9_000 + "}"), "empty": Reply(""),
         "too large": Reply({"a": "x" * 30_000}),
         "gzip": Reply(compress(b'{"results": []}'), headers={"Content-Encoding": "gzip"}),
     },
     FailureClass.TIMEOUT: {"hang": Reply(hang=True)},
-}
+}  # fmt: skip
 
 
 def everything_said(error: BaseException, log: str) -> str:

@@ -164,7 +164,7 @@ ResultT = TypeVar("ResultT")
 
 
 def test_trust_moves_along_the_path_of_the_paper_and_never_by_clocks() -> None:
-    """.5 -(+.1, +.1)-> .7 -(-.1, -.1)-> .5 -(-.1, +.05)-> .45, where no cap holds."""
+    # .5 -(+.1, +.1)-> .7 -(-.1, -.1)-> .5 -(-.1, +.05)-> .45, where no cap holds.
     trust, path = UserTrust(), []
     for deltas in ((0.1, 0.1), (-0.1, -0.1), (-0.1, 0.05)):
         for delta in deltas:

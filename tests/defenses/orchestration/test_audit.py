@@ -98,7 +98,7 @@ class TestVerbatim:
         assert audited(answer) == Audited("pass", answer)
 
     def test_what_the_user_wrote_is_no_leak_but_its_continuation_is(self):
-        """Else a mask would tell whether the text is in the corpus."""
+        # Else a mask would tell whether the text is in the corpus.
         question = f"Is this right: {COPIED}?"
         answer = f"Yes, {COPIED}."
         assert audited(answer, question) == Audited("pass", answer)
