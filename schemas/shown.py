@@ -60,8 +60,8 @@ def one_line(text: str, limit: int = 200) -> str:
 def with_end(text: str, limit: int) -> str:
     """As `one_line`, without the middle of a longer text: a long name must not hide what follows.
 
-    >>> with_end("error: " + 99 * "x" + ": it is damaged", 25)
-    'error: xxxxx…: it is damaged'
+    >>> with_end("error: " + 99 * "x" + ": it is damaged", 31)
+    'error: xxxxxxxx…: it is damaged'
     """
     line = one_line(text, len(text))
     begin = max(0, limit // 2)

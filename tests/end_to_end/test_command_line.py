@@ -201,7 +201,7 @@ def test_passwords_stay_out_of_the_results(history, tmp_path, monkeypatch) -> No
 
 def test_doctor_finds_a_fresh_directory_in_order() -> None:
     checks = json.loads(run("doctor", "--profile", "scripted", "--json").stdout)
-    assert all(check["ok"] for check in checks)
+    assert all(check["ok"] is not False for check in checks)
     assert {"settings", "database", "generator", "relations"} <= {check["name"] for check in checks}
     assert "doctor" in run("doctor", "--profile", "scripted").stdout
     (database,) = [check for check in checks if check["name"] == "database"]
