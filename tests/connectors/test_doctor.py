@@ -165,7 +165,7 @@ def test_a_database_that_cannot_be_used_is_told_why(tmp_path):
         assert remedy in check["remedy"]
 
 
-def test_a_missing_key_is_no_missing_package(tmp_path: Path) -> None:
+def test_missing_keys_and_services_are_named(tmp_path: Path, monkeypatch) -> None:
     offline = '[embedder]\nkind = "scripted"\n[relations]\nkind = "scripted"'
     url = f"sqlite:///{tmp_path}/state.db"
     checks = examined(config_of(tmp_path, url, offline, profile="api"))
@@ -173,9 +173,6 @@ def test_a_missing_key_is_no_missing_package(tmp_path: Path) -> None:
     assert checks["service"]["remedy"] == "export OPENAI_API_KEY=…"
     assert "generator" not in checks, "the same would be said again"
     assert checks["relations"]["ok"] and "embedder" not in checks, "nothing asks for embeddings"
-
-
-def test_a_service_that_is_away_is_to_be_started(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     service = (
         f'[generator]\nbase_url = "http://127.0.0.1:{free_port()}/v1"\nattempts = 1\n'

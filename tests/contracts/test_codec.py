@@ -234,7 +234,7 @@ def test_limits_times_and_ranks() -> None:
     assert [document.rank for document in snapshot.documents] == [2, 5, 9]
 
 
-def test_encoding_cleans_what_decoding_refuses() -> None:
+def test_what_encoding_cleans() -> None:
     dirty = replace(ANSWER, answer="a\x00b\x1b[2J\x0cc\ud800", generator="\x9b")
     decoded = DECODERS[type(dirty)](encode(dirty))
     assert decoded.answer == "ab[2J\nc\ufffd"
@@ -242,6 +242,9 @@ def test_encoding_cleans_what_decoding_refuses() -> None:
     support = replace(ANSWER.support, confidence=1e-7) if ANSWER.support else None
     clean, dirty = (replace(ANSWER, answer=text, support=support) for text in ("Rome", "Rome\x7f"))
     assert encode(dirty) == encode(clean)
+    letter = replace(DEAD_LETTER, source="data/caf\udce9.jsonl")
+    line = structured(envelope(letter), encode(letter))
+    assert DECODERS[DeadLetter](line).source == "data/caf\ufffd.jsonl"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -307,12 +310,6 @@ def test_envelope_survives_storage(sample) -> None:
     assert record.topic == WIRE_SCHEMAS[type(sample)].topic
     assert record.key == record.envelope.partitionkey
     assert record.event_id == record.envelope.id
-
-
-def test_file_name_that_is_not_unicode_can_be_published() -> None:
-    letter = replace(DEAD_LETTER, source="data/caf\udce9.jsonl")
-    line = structured(envelope(letter), encode(letter))
-    assert DECODERS[DeadLetter](line).source == "data/caf\ufffd.jsonl"
 
 
 # Machines under load draw slowly; that is no defect of the codec.

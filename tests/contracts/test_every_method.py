@@ -60,22 +60,18 @@ def test_results_are_the_same_in_a_process_with_another_hash_seed() -> None:
 
 
 @every_method
-def test_names_build_instances_of_their_class(build: Build, name: str, method: Any) -> None:
-    assert type(build(name)) is method
-    with pytest.raises(ConfigurationError, match="no_such_option"):
-        build(name, {"no_such_option": 1})
-    with pytest.raises(ConfigurationError, match=name):
-        build(f"{name}s")
-
-
-@every_method
-def test_the_docstring_cites_its_source(build: Build, name: str, method: Any) -> None:
+def test_methods_cite_their_source_and_are_built_by_name(build, name, method) -> None:
     text = inspect.getdoc(method) or ""
     if build is build_defense:
         assert re.search(r"\bEq\. \d|\bAlgorithm \d", text)
         assert re.search(r"paper|\"[A-Z].+\"", text)
     elif name != "none":
         assert re.search(r"\"[A-Z][^\"]{20,}\"", text)
+    assert type(build(name)) is method
+    with pytest.raises(ConfigurationError, match="no_such_option"):
+        build(name, {"no_such_option": 1})
+    with pytest.raises(ConfigurationError, match=name):
+        build(f"{name}s")
 
 
 @every_method

@@ -71,14 +71,17 @@ def expected(generator: Generator) -> list[Completion]:
     return generator.complete(prompts())
 
 
-def test_neither_order_nor_size_of_batches_changes_completions(generator, expected):
-    """A model also says the same when it is asked again."""
+def test_neither_batches_nor_pickling_change_completions(generator, expected):
+    # A model also says the same when it is asked again.
     assert generator.complete(prompts()[::-1]) == expected[::-1]
     assert expected[1] == expected[-1]
     assert len(set(expected)) == len(TOWNS)
     assert generator.complete([]) == []
     assert generator.complete(prompts()[:1]) == expected[:1]
     assert generator.complete(prompts()[1:]) == expected[1:]
+    copy = pickle.loads(pickle.dumps(generator))
+    assert copy.model_id == generator.model_id
+    assert copy.complete(prompts()[:1]) == expected[:1]
 
 
 def test_completions_that_come_one_by_one_are_those_of_the_batch(generator, expected):
@@ -91,12 +94,6 @@ def test_completions_that_come_one_by_one_are_those_of_the_batch(generator, expe
     next(arriving)
     arriving.close()  # type: ignore[attr-defined]
     assert len(generator.complete(prompts()[:1])) == 1
-
-
-def test_settings_survive_pickling_and_keep_the_model_id(generator, expected):
-    copy = pickle.loads(pickle.dumps(generator))
-    assert copy.model_id == generator.model_id
-    assert copy.complete(prompts()[:1]) == expected[:1]
 
 
 @pytest.mark.parametrize(

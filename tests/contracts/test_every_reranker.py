@@ -96,7 +96,7 @@ def everything() -> str:
     return "\n".join(repr([rerank(one, pool) for pool in POOLS]) for one in built)
 
 
-def test_equal_inputs_give_equal_rerankings_and_stay_unchanged(reranker: RetrievalDefense):
+def test_neither_order_nor_names_of_equal_inputs_decide(reranker: RetrievalDefense):
     copied = pickle.loads(pickle.dumps(reranker))
     assert copied == reranker
     for pool in POOLS:
@@ -104,19 +104,13 @@ def test_equal_inputs_give_equal_rerankings_and_stay_unchanged(reranker: Retriev
         assert rerank(reranker, pool, first) == rerank(copied, pool, second)
         assert first.requests == second.requests
         assert (pool, reranker) == (before, copied)
-
-
-def test_candidates_may_come_in_any_order(reranker: RetrievalDefense):
     for pool in POOLS:
         script, again = world(), world()
         found = rerank(reranker, pool, script)
         order = np.random.default_rng(3).permutation(len(pool.documents)).tolist()
         assert rerank(reranker, reordered(pool, order), again) == found
         assert again.requests == script.requests
-
-
-def test_ranks_are_only_names(reranker: RetrievalDefense):
-    """Candidates are judged alike under other ranks, also under ranks that sort the other way."""
+    # Candidates are judged alike under other ranks, also under ranks that sort the other way.
     for pool in POOLS:
         names = {document.rank: 99 - document.rank for document in pool.documents}
         documents = tuple(replace(d, rank=names[d.rank]) for d in pool.documents)

@@ -69,7 +69,7 @@ def test_a_row_per_prompt_of_logarithms_that_add_up(tokens: TokenScorer) -> None
     np.testing.assert_allclose(long[:, : short.shape[1]], short, atol=2e-4)
 
 
-def test_order_batches_and_repetition_change_nothing(tokens: TokenScorer) -> None:
+def test_order_batches_and_pickling_change_nothing(tokens: TokenScorer) -> None:
     together = logs(tokens, "Oslo")
     np.testing.assert_allclose(logs(tokens, "Oslo", prompts()[::-1])[::-1], together, atol=2e-4)
     for prompt, row in zip(prompts(), together, strict=True):
@@ -78,6 +78,11 @@ def test_order_batches_and_repetition_change_nothing(tokens: TokenScorer) -> Non
     first, other, again = tokens.log_probs(queries)
     np.testing.assert_allclose(first, again, atol=2e-4)
     assert abs(first.sum() - other.sum()) > 1e-6
+    copy = pickle.loads(pickle.dumps(tokens))
+    assert copy.model_id == tokens.model_id
+    np.testing.assert_allclose(logs(copy, "Lima"), logs(tokens, "Lima"), atol=2e-4)
+    if isinstance(copy, OpenAiTokens):
+        copy.close()
 
 
 @pytest.mark.parametrize("said", ["", " "])
@@ -86,11 +91,3 @@ def test_an_empty_reply_is_an_error(tokens: TokenScorer, said: str) -> None:
         pytest.skip("says any byte")
     with pytest.raises(ModelError):
         logs(tokens, said)
-
-
-def test_settings_survive_pickling_and_keep_the_model_id(tokens: TokenScorer) -> None:
-    copy = pickle.loads(pickle.dumps(tokens))
-    assert copy.model_id == tokens.model_id
-    np.testing.assert_allclose(logs(copy, "Lima"), logs(tokens, "Lima"), atol=2e-4)
-    if isinstance(copy, OpenAiTokens):
-        copy.close()

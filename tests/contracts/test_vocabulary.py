@@ -60,14 +60,10 @@ def test_no_module_and_no_document_uses_another_word() -> None:
     assert {str(file): words for file in files if (words := found(file.read_text()))} == {}
 
 
-def test_each_word_of_the_glossary_is_explained_once() -> None:
+def test_words_and_classes_stand_for_one_thing() -> None:
     words = re.findall(r"^\| (\*\*.*?) \|", glossary(), flags=re.MULTILINE)
     names = [name for entry in words for name in re.findall(r"\*\*(.+?)\*\*", entry)]
     assert len(names) == len(set(names))
-
-
-def test_no_two_classes_of_a_method_or_value_share_a_name() -> None:
-    """A word stands for one thing: public classes of methods and values have names of their own."""
     homes: dict[str, list[str]] = {}
     for package in ("schemas", "defenses"):
         for path in sorted((ROOT / package).rglob("*.py")):

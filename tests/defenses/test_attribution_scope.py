@@ -70,11 +70,16 @@ def test_the_three_readings_and_the_default() -> None:
     assert narrowed("110", scope="public_code")[0] == scope
 
 
-def test_a_segment_shows_its_texts_in_rank_order_as_an_undefended_answer_would() -> None:
+def test_segments_are_shown_in_order_and_asked_together() -> None:
     _, script = narrowed("10", count=8)
     (asked,) = script.asked(AttemptAll)[0].requests
     passages = tuple(f"text {rank}" for rank in (6, 7, 8))
     assert asked == Complete(Task.ANSWER_FROM_DOCUMENTS, QUESTION, passages, final=False)
+    _, script = narrowed("11110000")
+    sizes = [len(a.requests) for a in script.asked(AttemptAll)]
+    completions = [s for a, s in zip(script.asked(AttemptAll), sizes, strict=True)
+                   if isinstance(a.requests[0], Complete)]  # fmt: skip
+    assert completions == [1, 2, 4]
 
 
 @pytest.mark.parametrize(
@@ -114,14 +119,6 @@ def test_without_a_block_nothing_is_asked_in_vain(flags: str, rule: str) -> None
         (assumed and i == 0) or flags[min(i, len(flags) - 1)] == "1"
         for i in range(len(scope.matched))
     ]
-
-
-def test_matches_are_asked_about_together_when_they_lead() -> None:
-    _, script = narrowed("11110000")
-    sizes = [len(a.requests) for a in script.asked(AttemptAll)]
-    completions = [s for a, s in zip(script.asked(AttemptAll), sizes, strict=True)
-                   if isinstance(a.requests[0], Complete)]  # fmt: skip
-    assert completions == [1, 2, 4]
 
 
 class TestJudge:

@@ -18,7 +18,7 @@ def decide(claims, state=None, **options):
     return verdict, after
 
 
-def test_the_answer_of_most_documents_wins():
+def test_most_documents_win_and_the_previous_answer_has_one_vote():
     verdict, state = decide(["Oslo", "Rome", None, "rome."])
     assert (verdict.answer, state) == ("Rome", None)
     assert [d.reason for d in verdict.documents] == [
@@ -26,6 +26,13 @@ def test_the_answer_of_most_documents_wins():
     ]  # fmt: skip
     assert verdict.kept_ranks == (2, 4)
     assert decide(["Oslo", "Rome"])[0].answer == "Oslo"
+    remembered = Belief("Rome", 1.0, 0.0)
+    verdict, after = decide(["Oslo", "Rome"], remembered, memory=True)
+    assert (verdict.answer, verdict.memory.decision) == ("Rome", MemoryDecision.RETAINED)
+    assert after == Belief("Rome", 0.5, 0.5)
+    assert decide(["Oslo"], remembered, memory=True)[0].answer == "Oslo"  # a tie is lost
+    verdict, after = decide(["Oslo", "Oslo", "Rome"], Belief("Lima", 1.0, 0.0), memory=True)
+    assert (verdict.answer, verdict.memory.decision) == ("Oslo", MemoryDecision.FALSIFIED)
 
 
 @pytest.mark.parametrize(
@@ -36,16 +43,6 @@ def test_nothing_to_count(claims, why, memory):
     before = Belief("Rome", 1.0, 0.0) if memory else None
     verdict, after = decide(claims, before, memory=memory)
     assert (verdict.abstention, after) == (why, before)
-
-
-def test_the_previous_answer_has_one_vote():
-    remembered = Belief("Rome", 1.0, 0.0)
-    verdict, after = decide(["Oslo", "Rome"], remembered, memory=True)
-    assert (verdict.answer, verdict.memory.decision) == ("Rome", MemoryDecision.RETAINED)
-    assert after == Belief("Rome", 0.5, 0.5)
-    assert decide(["Oslo"], remembered, memory=True)[0].answer == "Oslo"  # a tie is lost
-    verdict, after = decide(["Oslo", "Oslo", "Rome"], Belief("Lima", 1.0, 0.0), memory=True)
-    assert (verdict.answer, verdict.memory.decision) == ("Oslo", MemoryDecision.FALSIFIED)
 
 
 @given(CLAIMS)

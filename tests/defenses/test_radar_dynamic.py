@@ -46,7 +46,7 @@ def judge_with_memory(
 
 
 class TestGolden:
-    def test_g_a12_genuine_change_is_adopted(self):
+    def test_g_a12_change_is_adopted_and_g_a13_lies_win_two_to_one(self):
         entailment = np.full((4, 4), 0.9)
         entailment[0, 1] = entailment[1, 0] = 0.85
         evidence = make_evidence(entailment, np.full((4, 4), 0.01))
@@ -57,8 +57,6 @@ class TestGolden:
         assert verdict.energy == pytest.approx(0.377742, abs=1e-6)
         assert verdict.memory.margin == pytest.approx(0.417 - 0.377742, abs=5e-4)
         assert verdict.kept_ranks == (1, 2, 3, 4)
-
-    def test_g_a13_one_truth_and_memory_lose_to_two_lies(self):
         entailment = [[0, 0.03, 0.9], [0.03, 0, 0.03], [0.9, 0.03, 0]]
         contradiction = [[0, 0.93, 0.01], [0.93, 0, 0.93], [0.01, 0.93, 0]]
         evidence = make_evidence(entailment, contradiction)

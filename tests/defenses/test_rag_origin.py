@@ -77,9 +77,6 @@ def test_the_published_example() -> None:
     assert [t.similarity for t in found.texts] == pytest.approx(SIMILARITY)
     assert [t.semantic for t in found.texts] == pytest.approx(SEMANTIC)
     assert [t.generation for t in found.texts] == pytest.approx(GENERATION)
-
-
-def test_what_is_asked() -> None:
     script = Measured(SEMANTIC, GENERATION)
     run(RagOrigin().attribute(event()), script)
     (both,) = script.asked(LogProbsAll)
@@ -127,9 +124,7 @@ class TestNothingFlagged:
         assert len(lying.requests) == 1  # the same words need no judge
         unchecked = run(RagOrigin(check_unaided=False).attribute(event()), lying)
         assert unchecked.flagged == ("t1", "t2", "t3")
-
-    def test_an_error_of_the_model_itself_that_no_text_contradicts(self) -> None:
-        """A weak model may guess the lie by itself; then only other answers show who taught it."""
+        # A weak model may guess the lie by itself; then only other answers show who taught it.
         options = RagOrigin(check_unaided="uncontradicted")
         believing = Measured(SEMANTIC, GENERATION, lambda _: AtomicAnswer("lie"))
         found = run(options.attribute(event()), believing)

@@ -72,7 +72,7 @@ class TestGolden:
 
 
 class TestInference:
-    def test_the_generator_sees_the_question_and_the_shared_phrases(self):
+    def test_the_generator_sees_shared_phrases_and_documents_are_kept_for_them(self):
         script = Script(answer=saying("Rome"))
         claims = ["Rome in Italy", "Rome, Italy", "Rome", "Oslo", "Oslo"]
         verdict, state = run(RobustRag().defend(claims_evidence(claims), None), script)
@@ -80,8 +80,6 @@ class TestInference:
             Complete(Task.ANSWER_FROM_KEYWORDS, QUESTION, ("italy", "rome", "oslo"))
         ]
         assert (verdict.answer, state) == ("Rome", None)
-
-    def test_documents_are_kept_for_a_phrase_that_is_heard(self):
         verdict = judge(["Rome", None, "Rome", "Oslo", "Rome", "Rome"])
         assert [(d.kept, d.reason) for d in verdict.documents] == [
             (True, Reason.SUPPORTED), (False, Reason.UNINFORMATIVE), (True, Reason.SUPPORTED),
@@ -89,9 +87,7 @@ class TestInference:
         ]  # fmt: skip
         assert verdict.documents[3].atomic_answer == "Oslo"
         assert verdict.documents[1].atomic_answer is None
-
-    def test_thresholds_survive_rounding(self):
-        """0.29 * 100 is 28.999999999999996 and 0.28 * 100 is 28.000000000000004 in binary."""
+        # 0.29 * 100 is 28.999999999999996 and 0.28 * 100 is 28.000000000000004 in binary.
         for alpha, needed in ((0.29, 29), (0.28, 28)):
             claims = ["Rome"] * needed + [f"other{i}" for i in range(100 - needed)]
             assert keywords(claims, RobustRag(alpha=alpha, beta=100)) == ("rome",)

@@ -118,13 +118,11 @@ class TestClusters:
 class TestNearDuplicates:
     TEXTS = ("a b c d", "a b c e", "f g h i", "a b j k", "l m n o")  # 1-2 .75, 1-4 and 2-4 .5
 
-    def test_a_list_without_any_passes_unchanged(self):
+    def test_near_duplicates(self):
         script = Script()
         verdict, _ = run(TrustRag().defend(documents(UNLIKE[:5]), None), script)
         assert reasons(verdict) == [Reason.NOT_JUDGED] * 5
         assert script.asked(Embed) == []
-
-    def test_near_duplicates(self):
         texts = ("a b c d", "a b c e", *UNLIKE[2:5])
         assert judge(GOLDEN, texts, overlap_gate=True).kept_ranks == (4, 5)
         verdict = judge(at(0, 50, 60, 190, 250), self.TEXTS)
@@ -135,8 +133,6 @@ class TestNearDuplicates:
         texts = ("a b", "b a", *UNLIKE[2:4])  # ROUGE-L .5
         assert judge(vectors, texts, overlap_threshold=0.5).kept_ranks == (1, 2, 3, 4)
         assert judge(vectors, texts, overlap_threshold=0.49).kept_ranks == (1, 3, 4)
-
-    def test_the_printed_algorithm_drops_the_less_coherent(self):
         texts = ("a b c d", UNLIKE[1], "a b c e", *UNLIKE[3:5])
         options = {"mode": "ado_alg1", "similarity_threshold": 0.0}
         # 1 lies at the rim of its cluster, 3 in the middle.

@@ -208,8 +208,8 @@ def test_the_last_page_is_read_where_it_decides() -> None:
         assert (event.answer == "Rome") == (w == 1)
 
 
-def test_an_answer_that_steers_its_judge_has_no_voice() -> None:
-    """Else it is for itself in one count, and not in another."""
+def test_judges_that_are_steered_and_memories_that_stand() -> None:
+    # Else it is for itself in one count, and not in another.
     steering = {("Lima", "Lima"): OTHER, ("Lima", "Rome"): SAME, ("Rome", "Lima"): SAME}
     said = [("a.com", "Lima"), ("b.com", "Rome"), ("c.com", "Rome"), ("b.com", "Lima")]
     event = event_of(said, Judge(steering), 1)
@@ -217,10 +217,7 @@ def test_an_answer_that_steers_its_judge_has_no_voice() -> None:
         Reason.STEERING, Reason.SELF_CONTRADICTION, Reason.SUPPORTED, Reason.STEERING,
     ]  # fmt: skip
     assert event.abstention is Abstention.THIN_EVIDENCE
-
-
-def test_a_memory_that_more_sites_say_than_deny_stands() -> None:
-    """Though the answer of these sites has as many against it."""
+    # Though the answer of these sites has as many against it.
     rows = {("Rome", "Bern"): OTHER, ("Rome", RECALLED): SAME, ("Cork", RECALLED): OTHER,
             ("Cork", "Rome"): OTHER}  # fmt: skip
     judge = Judge(rows | {(other, one): row for (one, other), row in rows.items()})

@@ -47,11 +47,21 @@ def by_brute_force(pages: list[Page]) -> int:
     return next((n for n in sizes if any(map(unlike, combinations(pages, n)))), 0)
 
 
-def test_a_copy_on_another_site_is_no_second_voice() -> None:
+def test_copies_and_pages_made_of_others_are_no_voices() -> None:
     copies = (("a", STORY), ("b", STORY.upper()), ("c", EDITED))
     assert independent(*copies) == 1
     told_anew = (("a", STORY), ("b", "the bridge is open since sunday"))
     assert independent(*told_anew) == 2
+    # One page of an attacker must not turn two honest voices into one.
+    shared = (
+        "the final of the cup was played in the old town before forty thousand people and won by"
+    )
+    ends = ("the guests who scored once late in may", "a team whose keeper held three hard shots")
+    one, other = (("a", f"{shared} {ends[0]}"), ("b", f"{shared} {ends[1]}"))
+    bridge = ("evil", f"{shared} {ends[0]} {ends[1]}")
+    assert alike(one, bridge) and alike(other, bridge) and not alike(one, other)
+    for pages in ((one, other, bridge), (bridge, one, other), (one, bridge, other)):
+        assert independent(*pages) == 2
 
 
 @pytest.mark.parametrize(("lead", "voices"), [(60, 1), (74, 1), (80, 2)])
@@ -76,19 +86,6 @@ def test_text_without_spaces_is_compared_by_characters(text: str, told_anew: str
         edited = f"{text[:place]}人{text[place + 1 :]}"
         assert independent(("a", text), ("b", edited)) == 1
     assert independent(("a", text), ("b", told_anew)) == 2
-
-
-def test_a_page_made_of_two_others_joins_nobody() -> None:
-    """One page of an attacker must not turn two honest voices into one."""
-    shared = (
-        "the final of the cup was played in the old town before forty thousand people and won by"
-    )
-    ends = ("the guests who scored once late in may", "a team whose keeper held three hard shots")
-    one, other = (("a", f"{shared} {ends[0]}"), ("b", f"{shared} {ends[1]}"))
-    bridge = ("evil", f"{shared} {ends[0]} {ends[1]}")
-    assert alike(one, bridge) and alike(other, bridge) and not alike(one, other)
-    for pages in ((one, other, bridge), (bridge, one, other), (one, bridge, other)):
-        assert independent(*pages) == 2
 
 
 @pytest.mark.parametrize(("every", "voices"), [(13, 1), (12, 2)])

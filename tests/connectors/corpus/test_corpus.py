@@ -83,13 +83,16 @@ def test_what_is_nearest_comes_first_with_its_cosine(engine: Engine) -> None:
     assert Corpus(engine).search("text 3", 1, EMBEDDER) == [best]
 
 
-def test_nothing_is_found_in_nothing(engine: Engine) -> None:
+def test_nothing_is_found_in_nothing_and_every_document_has_its_id(engine: Engine) -> None:
     corpus = Corpus(engine)
     assert found(corpus, "anything") == []
     corpus.add([Document(1, " \n"), Document(1, "")], 1)
     assert statistics(engine).texts == 0
     corpus.add([Document(1, "one")], 1)
     assert found(corpus, "anything", exclude=[id_of("one")]) == []
+    words = ["", "a", "b", "\0", "a\0b", "\ud800"]
+    ids = {Document(1, a, title=b, url=c).content_id for a in words for b in words for c in words}
+    assert len(ids) == len(words) ** 3
 
 
 STEPS = st.lists(
@@ -149,12 +152,6 @@ def test_hostile_texts_are_kept_as_they_are(engine: Engine) -> None:
     assert read(engine, [pages[0].content_id])[pages[0].content_id].document == pages[0]
     assert corpus.remove_url_prefix("\0\ud800nul") == 1
     assert corpus.remove_url_prefix("\0") == 4
-
-
-def test_documents_that_differ_anywhere_have_ids_of_their_own() -> None:
-    words = ["", "a", "b", "\0", "a\0b", "\ud800"]
-    ids = {Document(1, a, title=b, url=c).content_id for a in words for b in words for c in words}
-    assert len(ids) == len(words) ** 3
 
 
 # --- a user's own ids -------------------------------------------------------------------------

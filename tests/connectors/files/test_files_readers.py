@@ -103,7 +103,7 @@ def written(directory: Path, value: object, name: str = "history.json") -> Path:
     return path
 
 
-def test_yearly_item(tmp_path) -> None:
+def test_yearly_items_cleaned_and_capped(tmp_path) -> None:
     later = year("Ann", incorrect_answer="Bob", incorrect_context=["Bob leads.", "Yes, Bob."])
     later["docs"].append({"title": None, "snippet": "only a snippet", "content": " "})
     item = {"question": "Who leads?", "yearly_contexts": {"2018": later, "2015": year("Cid")}}
@@ -119,9 +119,6 @@ def test_yearly_item(tmp_path) -> None:
         (1, "T", "Ann"),
         (2, "", "only a snippet"),
     ]
-
-
-def test_yearly_page_text_is_cleaned_and_capped_but_labels_stay(tmp_path) -> None:
     page = {"content": "a\x00b\x1b[2J\ud83d" + "é" * 100, "url": "u\x07"}
     block = {"answer": "Cid", "docs": [page], "incorrect_context": "Bob leads."}
     item = {"question": "Who?", "provenance": "simulated", "yearly_contexts": {"2015": block}}
@@ -210,15 +207,7 @@ def test_items_before_the_damage_of_a_gzip_file_are_read(tmp_path) -> None:
     assert [s.documents[0].text for s in read] == pages[: len(read)]
 
 
-def test_json_items_across_chunk_borders(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(json_items, "CHUNK_CHARACTERS", 1)
-    values = [{"a": [1, {"b": "]},{"}]}, {}, "text", 12345, [], None, {"c": "é"}]
-    path = written(tmp_path, json.dumps(values, indent=1) + "\n{}\n" + json.dumps({"d": 1}))
-    with path.open(encoding="utf-8") as stream:
-        assert list(JsonItems(stream, 2**25)) == [*values, {}, {"d": 1}]
-
-
-def test_json_items_hold_one_item_at_a_time(tmp_path) -> None:
+def test_json_items_one_at_a_time_and_across_chunk_borders(tmp_path, monkeypatch) -> None:
     path = tmp_path / "large.json"
     item = json.dumps({"text": "x" * 2**20})
     path.write_text("[" + ",".join([item] * 64) + "]")
@@ -229,6 +218,11 @@ def test_json_items_hold_one_item_at_a_time(tmp_path) -> None:
     tracemalloc.stop()
     assert count == 64
     assert peak < 24 * 2**20
+    monkeypatch.setattr(json_items, "CHUNK_CHARACTERS", 1)
+    values = [{"a": [1, {"b": "]},{"}]}, {}, "text", 12345, [], None, {"c": "é"}]
+    path = written(tmp_path, json.dumps(values, indent=1) + "\n{}\n" + json.dumps({"d": 1}))
+    with path.open(encoding="utf-8") as stream:
+        assert list(JsonItems(stream, 2**25)) == [*values, {}, {"d": 1}]
 
 
 def zeros_gz(path: Path, megabytes: int, before: bytes = b"", piece: bytes = bytes(2**20)) -> Path:
@@ -291,7 +285,7 @@ def results(identity: str = "20230707_0", **members: object) -> dict[str, object
     } | members
 
 
-def test_weekly_join(tmp_path) -> None:
+def test_weekly_rows(tmp_path) -> None:
     (snapshot,) = outcomes(week(tmp_path, [results()], [question()]))
     assert snapshot.query == Query("20230707_0", "Which country?")
     assert snapshot.observed_at == datetime(2023, 7, 8, 1, 58, tzinfo=UTC)
@@ -301,9 +295,6 @@ def test_weekly_join(tmp_path) -> None:
         (1, "Norway", datetime(2023, 7, 5, tzinfo=UTC)),
         (2, "Norway", None),
     ]
-
-
-def test_weekly_bad_rows_come_with_their_bytes_and_leave_the_others_alone(tmp_path) -> None:
     path = week(
         tmp_path,
         [

@@ -38,16 +38,6 @@ def test_events_go_to_the_file_of_their_topic(tmp_path) -> None:
         assert decode_dead_letter((out / "deadletter.jsonl").read_bytes()) == DEAD_LETTER
 
 
-def test_publishing_again_writes_nothing_twice(tmp_path) -> None:
-    with JsonlSink(tmp_path) as sink:
-        sink.publish(answers(1, 2, 2))
-        sink.publish(answers(2, 1, 3))
-        sink.publish([])
-    with JsonlSink(tmp_path) as sink:
-        sink.publish(answers(1, 2, 3, 4))
-    assert ids(tmp_path / "answers.jsonl") == ["cup/1", "cup/2", "cup/3", "cup/4"]
-
-
 def test_every_torn_length_of_the_last_line_is_repaired(tmp_path) -> None:
     path = tmp_path / "answers.jsonl"
     with JsonlSink(tmp_path) as sink:
@@ -88,7 +78,14 @@ def test_foreign_file_is_left_untouched(tmp_path, line: str) -> None:
     assert path.read_text() == f"{line}\nunfinished"
 
 
-def test_topic_without_a_file_is_refused_before_anything_is_written(tmp_path) -> None:
+def test_publishing_again_and_to_no_file_writes_nothing(tmp_path) -> None:
     with JsonlSink(tmp_path) as sink, pytest.raises(ConfigurationError, match="search.snapshots"):
         sink.publish([*RECORDS, outbox_record(SNAPSHOT)])
     assert (tmp_path / "answers.jsonl").read_bytes() == b""
+    with JsonlSink(tmp_path) as sink:
+        sink.publish(answers(1, 2, 2))
+        sink.publish(answers(2, 1, 3))
+        sink.publish([])
+    with JsonlSink(tmp_path) as sink:
+        sink.publish(answers(1, 2, 3, 4))
+    assert ids(tmp_path / "answers.jsonl") == ["cup/1", "cup/2", "cup/3", "cup/4"]

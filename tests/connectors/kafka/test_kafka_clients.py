@@ -37,7 +37,7 @@ def secured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> KafkaOptions:
     )
 
 
-def test_tls_and_sasl_arguments(secured: KafkaOptions) -> None:
+def test_arguments_of_the_clients(secured: KafkaOptions) -> None:
     arguments = connection_arguments(secured)
     assert len(arguments["bootstrap_servers"]) == 2
     assert arguments["security_protocol"] == "SASL_SSL"
@@ -47,9 +47,6 @@ def test_tls_and_sasl_arguments(secured: KafkaOptions) -> None:
     assert arguments["sasl_mechanism"] == "SCRAM-SHA-512"
     assert arguments["sasl_plain_username"] == "job"
     assert arguments["sasl_plain_password"] == CANARY
-
-
-def test_dangerous_defaults_are_overridden() -> None:
     options = KafkaOptions(message_bytes=3 * 2**20, compression="none")
     consumer = consumer_arguments(options, "g")
     assert consumer["enable_auto_commit"] is False

@@ -20,7 +20,7 @@ def options(broker: Broker, prefix: str) -> KafkaOptions:
     return broker.options(topic_prefix=prefix, group=prefix)
 
 
-def test_topics_are_created_once(options: KafkaOptions) -> None:
+def test_topics_are_created_once_and_differences_told(options: KafkaOptions) -> None:
     assert not any(topic.exists for topic in describe_topics(options))
     created = ensure_topics(options)
     assert [topic.name for topic in created] == [options.topic(name) for name in TOPICS]
@@ -32,9 +32,6 @@ def test_topics_are_created_once(options: KafkaOptions) -> None:
     assert answers["cleanup.policy"] == "compact"
     assert snapshots["retention.ms"] == str(7 * 24 * 3_600_000)
     assert int(snapshots["max.message.bytes"]) > options.written_bytes
-
-
-def test_differences_are_told_and_nothing_is_changed(options: KafkaOptions) -> None:
     before = ensure_topics(options)
     other = options.model_copy(update={"partitions": 5, "retention_hours": 1})
     found = ensure_topics(other)

@@ -51,6 +51,8 @@ def test_it_opens_after_failures_in_a_row_only(breaker: CircuitBreaker) -> None:
     fail(breaker)
     assert (breaker.state, breaker.opened) == ("open", 1)
     assert is_refused(breaker)
+    with pytest.raises(ValueError, match="positive"):
+        CircuitBreaker(failures=0, cool_down_s=1.0)
 
 
 def test_one_call_tries_after_the_cool_down(breaker: CircuitBreaker, clock: FakeClock) -> None:
@@ -107,8 +109,3 @@ def test_threads_get_one_try_between_them(breaker: CircuitBreaker, clock: FakeCl
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(attempt, range(8))) == 1
-
-
-def test_it_needs_at_least_one_failure() -> None:
-    with pytest.raises(ValueError, match="positive"):
-        CircuitBreaker(failures=0, cool_down_s=1.0)

@@ -114,12 +114,7 @@ def test_a_server_that_hangs_is_given_up_at_the_deadline_and_opens_the_circuit()
         release.set()
 
 
-def test_the_extra_body_cannot_change_what_is_asked() -> None:
-    with pytest.raises(ValueError, match="cannot set echo"):
-        OpenAiTokenOptions(model="small", extra_body={"echo": False})
-
-
-def test_an_echo_may_lack_first_and_generated_token() -> None:
+def test_an_echo_may_lack_its_ends_and_cannot_be_switched_off() -> None:
     import json
 
     def body(tokens: list[str]) -> bytes:
@@ -130,3 +125,5 @@ def test_an_echo_may_lack_first_and_generated_token() -> None:
     assert read_echo(body(["<s>", "a", ":", " b", "c", " x"]), "a:", " bc").logs == [-3.0, -4.0]
     with pytest.raises(ModelError, match="does not echo"):
         read_echo(body(["y", "z", "a", ":", " b", "c"]), "a:", " bc")
+    with pytest.raises(ValueError, match="cannot set echo"):
+        OpenAiTokenOptions(model="small", extra_body={"echo": False})

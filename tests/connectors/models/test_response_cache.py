@@ -79,7 +79,7 @@ def test_a_repeated_prompt_costs_no_call(engine: Engine) -> None:
     assert again.model_id == "counting/1"
 
 
-def test_relations_keep_every_bit(engine: Engine) -> None:
+def test_relations_and_embeddings_keep_their_numbers(engine: Engine) -> None:
     model = CountingModel()
     pairs = [AnswerPair("q", a, b) for a in "abc" for b in "abc"]
     expected = CountingModel().probabilities(pairs)
@@ -89,9 +89,6 @@ def test_relations_keep_every_bit(engine: Engine) -> None:
         assert (scorer.hits, scorer.calls) == (hits, 9 - hits)
     assert model.batches == [4, 4, 1]
     assert scorer.probabilities([]).shape == (0, 3)
-
-
-def test_an_embedding_is_the_same_found_or_asked(engine: Engine) -> None:
     model = CountingModel()
     texts = ["a", "bb", "ccc", "a"]
     asked, found = (Cached(model, ResponseCache(engine)).embed(texts) for _ in range(2))
@@ -140,7 +137,7 @@ def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: Response
     assert inner.log == []
 
 
-def test_keys_differ_by_model_kind_and_every_field(cache: ResponseCache) -> None:
+def test_keys_differ_by_every_field_and_may_be_many(cache: ResponseCache) -> None:
     prompt = make_prompt("a")
     variants = [
         prompt, replace(prompt, task=Task.SYNTHESISE_ANSWERS),
@@ -158,6 +155,9 @@ def test_keys_differ_by_model_kind_and_every_field(cache: ResponseCache) -> None
     embedder = Cached(CountingModel("m/1"), cache)
     embedder.embed(["a"])
     assert embedder.calls == 1
+    values = {i.to_bytes(32, "big"): str(i).encode() for i in range(1_203)}
+    put(cache, values)
+    assert cache.get(list(values)) == values
 
 
 def test_a_failed_call_stores_only_the_chunks_before_it(engine: Engine) -> None:
@@ -225,12 +225,6 @@ def test_answers_that_are_none_are_not_stored(engine: Engine, cache: ResponseCac
         with pytest.raises(ModelError):
             Cached(WrongModel("w", rows), cache).embed(["a", "b"])
     assert entries(engine) == 0
-
-
-def test_more_keys_than_one_select_takes(cache: ResponseCache) -> None:
-    values = {i.to_bytes(32, "big"): str(i).encode() for i in range(1_203)}
-    put(cache, values)
-    assert cache.get(list(values)) == values
 
 
 def put(cache: ResponseCache, values: Mapping[bytes, bytes]) -> None:

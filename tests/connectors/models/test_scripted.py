@@ -65,14 +65,11 @@ def test_orders_are_obeyed_and_majorities_followed() -> None:
             assert answer in said(remembering)[0]
 
 
-def test_a_script_overrides_the_rules() -> None:
+def test_scripts_logs_relations_and_embeddings() -> None:
     asked = [prompt("Rufus Firefly is President."), prompt("Something else.")]
     assert said(*asked, script={"Rufus": "yes"}) == ["yes", ABSTENTION]
     assert said(*asked, script={"Freedonia": "by question"})[1] == "by question"
     assert said(*asked, script=lambda p: p.passages[0][:5]) == ["Rufus", "Somet"]
-
-
-def test_calls_are_logged_and_fail_when_told_to() -> None:
     pair = AnswerPair("?", "a", "b")
     for model, ask, request in (
         (fails := ScriptedGenerator(fail_on_calls=frozenset({2})), fails.complete, prompt("x")),
@@ -84,9 +81,6 @@ def test_calls_are_logged_and_fail_when_told_to() -> None:
             ask([request, request])
         ask([])
         assert model.log == [(request,), (request, request), ()]
-
-
-def test_relations_by_equality_and_embeddings_by_hash() -> None:
     pairs = [AnswerPair("?", "Rome", "rome."), AnswerPair("?", "Rome", "Oslo")]
     rows = ScriptedRelations().probabilities(pairs)
     assert rows.argmax(axis=1).tolist() == [0, 2]

@@ -269,7 +269,7 @@ def test_caps(server: PageServer) -> None:
     assert refusal(f"{base}/drip", seconds=0.3) == "time"
 
 
-def test_tls_asks_for_the_name_not_for_the_address() -> None:
+def test_tls_asks_for_the_name_and_certificates_are_verified() -> None:
     asked: list[httpx.Request] = []
 
     class Recording(httpx.AsyncBaseTransport):
@@ -290,6 +290,10 @@ def test_tls_asks_for_the_name_not_for_the_address() -> None:
     assert str(asked[0].url) == "https://127.0.0.1/a"
     assert asked[0].extensions["sni_hostname"] == "pages.test"
     assert asked[0].headers["host"] == "pages.test"
+    transport = CheckedTransport(Resolver(), loopback_only)
+    context = transport._inner._pool._ssl_context
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
 
 
 @contextmanager
@@ -306,7 +310,7 @@ def of_pages(*urls: str) -> SearchSnapshot:
     return replace(snapshot, documents=tuple(documents))
 
 
-def test_a_page_replaces_its_snippet_and_a_failed_one_does_not(server: PageServer) -> None:
+def test_pages_replace_their_snippets_capped_and_clean(server: PageServer) -> None:
     base = f"http://pages.test:{server.port}"
     server.add("/blank", "<html><body></body></html>")
     snapshot = of_pages(f"{base}/article", f"{base}/absent", "http://inner.test/", f"{base}/blank")
@@ -319,9 +323,6 @@ def test_a_page_replaces_its_snippet_and_a_failed_one_does_not(server: PageServe
         (d.rank, d.title, d.url) for d in snapshot.documents
     ]
     assert reader.counts == {"read": 1, "status": 1, "address": 1, "no_text": 1}
-
-
-def test_page_text_is_capped_and_clean(server: PageServer) -> None:
     server.add("/controls", ARTICLE.replace("Zürich won", "Zürich\x1b[2J\x00 won"))
     with reader_of(text_bytes=256) as reader:
         changed = reader.with_pages(of_pages(f"http://pages.test:{server.port}/controls"))
@@ -331,7 +332,7 @@ def test_page_text_is_capped_and_clean(server: PageServer) -> None:
     assert len(read.text.encode()) <= 256
 
 
-def test_hostile_pages_give_text_or_nothing() -> None:
+def test_hostile_pages_give_text_or_nothing_and_pages_name_their_encoding() -> None:
     for page in [
         b"", b"\xff\xfe\x00", b"<" * 50_000, b"<div>" * 50_000, b"<table><tr><td>" * 5_000,
         b"<!DOCTYPE html [<!ENTITY a 'b'>]><p>&a;</p>", b"<?xml version='1.0'?><html><p>x",
@@ -339,6 +340,11 @@ def test_hostile_pages_give_text_or_nothing() -> None:
     ]:  # fmt: skip
         for charset in ("", "utf-8", "utf-16", "rot13", "zlib", "no-such", "a\x00"):
             assert isinstance(page_text(page, charset), str)
+    page = (
+        '<html><head><meta charset="Shift_JIS"></head><body><p>東京は首都です。</p></body></html>'
+    )
+    assert page_text(page.encode("cp932"), "") == "東京は首都です。"
+    assert page_text(page.encode(), "utf-8") == "東京は首都です。"
 
 
 def test_a_page_of_any_encoding_of_the_web_is_read() -> None:
@@ -353,14 +359,6 @@ def test_a_page_of_any_encoding_of_the_web_is_read() -> None:
         ("mac-roman", " Macintosh "),
     ]:
         assert "Zürich" in page_text(ARTICLE.encode(encoding), charset)
-
-
-def test_a_page_may_name_its_own_encoding() -> None:
-    page = (
-        '<html><head><meta charset="Shift_JIS"></head><body><p>東京は首都です。</p></body></html>'
-    )
-    assert page_text(page.encode("cp932"), "") == "東京は首都です。"
-    assert page_text(page.encode(), "utf-8") == "東京は首都です。"
 
 
 @pytest.mark.parametrize(
@@ -397,10 +395,3 @@ def test_a_failure_that_nobody_thought_of_costs_one_page() -> None:
     assert read.documents[0].text == "snippet 1"
     assert "Zürich" in read.documents[1].text
     assert reader.counts == {"defect": 1, "read": 1}
-
-
-def test_certificates_are_verified() -> None:
-    transport = CheckedTransport(Resolver(), loopback_only)
-    context = transport._inner._pool._ssl_context
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.check_hostname

@@ -26,7 +26,7 @@ ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
 LENGTHS = st.floats(-5, 5).map(lambda x: round(x, 6))  # squares of less underflow
 
 
-def test_lexical_overlap_is_the_largest_jaccard_similarity_of_the_last_five() -> None:
+def test_lexical_overlap_and_questions_that_are_asked_again() -> None:
     asked, other = "who is the ceo of acme", "who was the ceo of acme"
     assert lexical_overlap(asked, [other]) == pytest.approx(5 / 7)
     assert lexical_overlap("Who is the CEO of Acme?!", [asked.upper()]) == 1.0
@@ -34,6 +34,12 @@ def test_lexical_overlap_is_the_largest_jaccard_similarity_of_the_last_five() ->
     assert lexical_overlap(asked, [other, *["nothing alike"] * 5]) == 0.0
     assert lexical_overlap(asked, []) == lexical_overlap("?!", [asked]) == 0.0
     assert lexical_overlap(asked, ["?!"]) == 0.0
+    # A client that repeats a question after a timeout is told to do so.
+    asked, probe = "Who leads France?", "Who leads France now?"
+    recent = [(NOW - timedelta(minutes=2), probe), (NOW - timedelta(minutes=1), "who leads france")]
+    assert question_signals(asked, recent[1:], NOW).lexical_overlap == 0.0
+    assert question_signals(asked, recent, NOW).lexical_overlap == pytest.approx(3 / 4)
+    assert question_signals("France leads who?", recent[1:], NOW).lexical_overlap == 1.0
 
 
 def test_words_complexity_and_velocity() -> None:
@@ -164,12 +170,3 @@ def test_signals_of_any_text_are_in_range(question: str, recent: list[str]) -> N
     assert 0.0 <= signals.lexical_overlap <= 1.0
     assert 0.0 <= signals.complexity <= 1.0
     assert signals.velocity == (pytest.approx(1 / 9) if recent else 0.0)
-
-
-def test_the_same_question_again_is_no_probe() -> None:
-    """A client that repeats a question after a timeout is told to do so."""
-    asked, probe = "Who leads France?", "Who leads France now?"
-    recent = [(NOW - timedelta(minutes=2), probe), (NOW - timedelta(minutes=1), "who leads france")]
-    assert question_signals(asked, recent[1:], NOW).lexical_overlap == 0.0
-    assert question_signals(asked, recent, NOW).lexical_overlap == pytest.approx(3 / 4)
-    assert question_signals("France leads who?", recent[1:], NOW).lexical_overlap == 1.0

@@ -77,7 +77,7 @@ def test_trustrag_where_documents_are_unusual(z: float) -> None:
     assert second(poisoned).trustrag.enabled
 
 
-def test_what_looks_like_a_leak() -> None:
+def test_leaks_and_critical_risks() -> None:
     for profile, seen in [
         (RiskProfile(RiskLevel.ELEVATED, leakage=0.4), CALM),
         (RiskProfile(RiskLevel.ELEVATED, jailbreak=0.4), CALM),
@@ -87,9 +87,6 @@ def test_what_looks_like_a_leak() -> None:
         assert plan.attention_filtering == AttentionPlan(True, 3, 50.0)
         assert plan.output_audit == AuditPlan(True, "enforce")
         assert plan.active == (Module.ATTENTION, Module.GUARDRAIL, Module.AUDIT)
-
-
-def test_critical_is_everything_and_stricter() -> None:
     assert second(CRITICAL, CALM, Plan(PrivacyPlan(True))).active == tuple(Module)
     assert second(CRITICAL).trustrag.similarity_threshold == 0.88
     published = RuleStrategist(thresholds="paper")
@@ -117,7 +114,7 @@ def test_what_is_no_plan_is_the_plan_of_the_rules(earlier: Plan | None) -> None:
         assert ModelStrategist().plan(profile, CALM, earlier) == rules
 
 
-def test_a_model_decides_where_no_override_does() -> None:
+def test_a_model_sees_numbers_and_decides_where_no_override_does() -> None:
     profile = RiskProfile(RiskLevel.ELEVATED, 0.5, 0.5, 0.5)
     off = by_model('{"reasoning": "no"}', profile, CALM, None)
     assert not off.differential_privacy.enabled
@@ -127,6 +124,10 @@ def test_a_model_decides_where_no_override_does() -> None:
     assert by_model('```json\n{"guardrail": {"enabled": true}}\n```', LOW, CALM, off).active == (
         Module.GUARDRAIL,
     )
+    profile = replace(CRITICAL, rationale="the question says: SECRET")
+    request = ModelStrategist().asks(profile, replace(CALM, question="SECRET"), NO_PLAN)
+    assert "SECRET" not in repr(request)
+    assert json.loads(request.passages[0])["stage"] == 2
 
 
 OFF = json.dumps(
@@ -149,10 +150,3 @@ def test_a_model_cannot_undo_an_override() -> None:
             assert plan.trustrag.similarity_threshold <= 0.88
         weak = '{"differential_privacy": {"enabled": true, "epsilon": 50}}'
         assert by_model(weak, CRITICAL, seen, None).differential_privacy == PrivacyPlan(True, 1.0)
-
-
-def test_a_model_sees_numbers_and_no_text() -> None:
-    profile = replace(CRITICAL, rationale="the question says: SECRET")
-    request = ModelStrategist().asks(profile, replace(CALM, question="SECRET"), NO_PLAN)
-    assert "SECRET" not in repr(request)
-    assert json.loads(request.passages[0])["stage"] == 2
