@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from radarstream.lab.attacks.corpus import Corpus, inject
+from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.lab.attacks.protocol import Attack, Surface, UnattackableError
-from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
 from radarstream.lab.attacks.variations import VARIATIONS
 from radarstream.lab.attribution.records import CaseState, EventRow, Role

@@ -14,7 +14,7 @@ from typer import Option
 from radarstream.connectors.models.response_cache import ResponseCache
 from radarstream.defenses.registry import DEFENSES
 from radarstream.lab.attacks.conditions import conditions_of
-from radarstream.lab.attacks.service.masking import Proxy
+from radarstream.lab.attacks.service.masked_questions import Proxy
 from radarstream.lab.attacks.service.registry import parse_streams
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.attribution.scenarios import parse_scenarios

@@ -18,7 +18,7 @@ from radarstream.lab.study.results import (
     rates_cell,
 )
 from radarstream.lab.study.scoring import definition
-from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, signed
+from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number
 from radarstream.lab.study.words import words_of
 from radarstream.schemas.wording import counted_noun
 
@@ -153,7 +153,7 @@ def _recovery(found: Recovery) -> str:
 def storage_cell(cell: Result) -> TableCell:
     """Bytes kept per question between steps."""
     mean, most, growth = (cell.means.get(name) for name in STORAGE)
-    detail = f"[most {most:.0f}, {signed(growth, 1)} a step]" if most else ""
+    detail = f"[most {most:.0f}, {number(growth, 1, '+')} a step]" if most else ""
     return TableCell(number(mean, 0), detail, mean)
 
 

@@ -200,7 +200,13 @@ def curves(
 ) -> Iterator[Markup]:
     """A line for each contender over whole numbers; nothing without a point."""
     places = [
-        Place(name, number, Share(at + ASIDE * (number - len(lines) / 2)), y, f"{name}, {at}: {y}")
+        Place(
+            name,
+            number,
+            Share(at + min(ASIDE, 0.5 / len(lines)) * (number - len(lines) / 2)),
+            y,
+            f"{name}, {at}: {y}",
+        )
         for number, (name, spots) in enumerate(lines)
         for at, y in spots
         if y is not None

@@ -10,8 +10,8 @@ from math import ceil
 
 from radarstream.defenses.retrieval.pools import checked_pool
 from radarstream.lab.attacks.corpus import Corpus, inject, ranked
+from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.lab.attacks.protocol import BENIGN, Attack, Surface, UnattackableError
-from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
 from radarstream.lab.attacks.whitebox.crafting import WhiteBox
 from radarstream.lab.attacks.whitebox.registry import WHITE_BOX, white_box

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from radarstream.connectors.models.response_cache import ResponseCache
 from radarstream.defenses.protocol import RetrievalDefense
-from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
+from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind, Questions
 from radarstream.lab.attacks.protocol import BENIGN, Attack
-from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.whitebox.crafting import Checkpoint, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools

@@ -14,7 +14,7 @@ from radarstream.lab.study.results import (
     rate_cell,
     rates_cell,
 )
-from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent, signed
+from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent
 from radarstream.lab.study.words import words_of
 
 NOTES: Final = words_of("retrieval")["notes"]
@@ -77,7 +77,7 @@ def poison_cell(cell: Result) -> TableCell:
 def separation_cell(cell: Result) -> TableCell:
     """How well planted and clean texts are told apart, and what becomes of relevance."""
     apart, order = cell.means["apart"], cell.means["in_order"]
-    return TableCell(f"{number(apart, 2)} / {signed(order, 2)}", value=apart)
+    return TableCell(f"{number(apart, 2)} / {number(order, 2, '+')}", value=apart)
 
 
 COUNTED: Final = {

@@ -13,9 +13,9 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.lab.attacks.corpus import Corpus, ranked
-from radarstream.lab.attacks.questions import Questions
-from radarstream.lab.attacks.service.masking import MASKS, Proxy, candidates, chosen, cut
-from radarstream.lab.attacks.service.masking import ranked as ranked_words
+from radarstream.lab.attacks.corpus_kind import Questions
+from radarstream.lab.attacks.service.masked_questions import MASKS, Proxy, candidates, chosen, cut
+from radarstream.lab.attacks.service.masked_questions import ranked as ranked_words
 from radarstream.lab.attacks.service.protocol import MaskedDocument, Stream
 from radarstream.lab.service.policies import Policy
 from radarstream.lab.service.records import AskRow, Planned, ReplyRow

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from radarstream.lab.attacks.corpus import Corpus, corpus_of
 from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
-from radarstream.lab.attacks.service.masking import Proxy
+from radarstream.lab.attacks.service.masked_questions import Proxy
 from radarstream.lab.attacks.service.protocol import Stream, World
 from radarstream.lab.attacks.service.registry import service_attack
 from radarstream.lab.service.playing import (

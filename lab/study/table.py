@@ -75,14 +75,9 @@ def digits(trials: int) -> int:
     return 0 if trials <= _FEW else 1
 
 
-def number(value: float | None, decimals: int) -> str:
-    """A quantity, or a dash."""
-    return NOTHING if value is None else f"{value:.{decimals}f}"
-
-
-def signed(value: float | None, decimals: int) -> str:
-    """A change with its sign, or a dash."""
-    return NOTHING if value is None else f"{value:+.{decimals}f}"
+def number(value: float | None, decimals: int, sign: str = "") -> str:
+    """A quantity, or with the sign "+" a change; a dash where it is not known."""
+    return NOTHING if value is None else f"{value:{sign}.{decimals}f}"
 
 
 def escaped(text: str) -> str:

@@ -13,7 +13,7 @@ from radarstream.connectors.models.scripted import (
     ScriptedTokens,
 )
 from radarstream.connectors.state_table.database.engine import open_engine, sqlite_url
-from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.lab.attacks.service.protocol import MaskedDocument, World
 from radarstream.lab.attacks.service.registry import parse_streams
 from radarstream.lab.service.policies import parse_policies

@@ -8,7 +8,7 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses import registry
-from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.lab.attribution import scenarios as staging
 from radarstream.lab.attribution.events import won
 from radarstream.lab.attribution.records import AttributionRow, CaseState, EventRow, Role

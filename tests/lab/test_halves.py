@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.lab.defences.records import Row
 from radarstream.lab.defences.tables import rate_notes
 from radarstream.lab.study.halves import (

@@ -3,14 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.attacks.service.masked_questions import Fill, filled, fills, is_called_member
-from radarstream.lab.attacks.service.masking import (
+from radarstream.lab.attacks.service.masked_questions import (
     LEAST_APART,
     MOST_CHARACTERS,
+    Fill,
     Hidden,
     candidates,
     chosen,
     cut,
+    filled,
+    fills,
+    is_called_member,
     ranked,
 )
 from radarstream.lab.attacks.service.protocol import MaskedDocument

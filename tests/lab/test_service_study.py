@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.lab.attacks.protocol import BENIGN
-from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.pages.service import SERVICE
 from radarstream.lab.service.playing import drawn, without
 from radarstream.lab.service.policies import FAMILIES, MECHANISMS, Gaussian, parse_policies

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.schemas.snapshot import Document, Labels
 
 ATTACKER, READER = "attacker", "reader"  # users who ask

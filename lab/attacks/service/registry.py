@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from pydantic import ValidationError
-
+from radarstream.defenses.options import built
 from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.attacks.service.masked_questions import MaskedQuestions
 from radarstream.lab.attacks.service.protocol import ServiceAttack
@@ -15,7 +14,6 @@ from radarstream.lab.attacks.service.streams import (
     TrustFarming,
 )
 from radarstream.lab.study.specs import ALL, Spec, expanded
-from radarstream.schemas.errors import ConfigurationError
 
 SERVICE_ATTACKS: Final[dict[str, type[ServiceAttack]]] = {
     BENIGN: Benign,
@@ -42,14 +40,7 @@ EVERY: Final = (
 def service_attack(spec: str) -> ServiceAttack:
     """The attack of a spec such as `farming:pace=slow`. Raises ConfigurationError."""
     read = Spec.of(spec)
-    if read.method not in SERVICE_ATTACKS:
-        known = f"{', '.join(SERVICE_ATTACKS)}, and {ALL}"
-        raise ConfigurationError(f"no attack {read.method!r} on a service; there are {known}")
-    try:
-        return SERVICE_ATTACKS[read.method](**dict(read.options))
-    except (TypeError, ValidationError) as error:
-        told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise ConfigurationError(f"options of {read.method}: {told}") from None
+    return built("attack on a service", SERVICE_ATTACKS, read.method, dict(read.options))
 
 
 def parse_streams(text: str) -> tuple[str, ...]:

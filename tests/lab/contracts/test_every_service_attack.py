@@ -76,9 +76,9 @@ class TestEveryServiceAttack:
 
 @pytest.mark.parametrize(
     ("spec", "words"),
-    [("nobody", "there are benign, mba"), ("mba:beauty=1", "options of mba"),
-     ("mba:each=maybe", "options of mba"), ("farming:pace=never", "options of farming"),
-     ("jailbreak:where=elsewhere", "options of jailbreak"), ("poisoning:several=0", "options of")]
+    [("nobody", "there are benign, mba"), ("mba:beauty=1", "service 'mba'"),
+     ("mba:each=maybe", "service 'mba'"), ("farming:pace=never", "service 'farming'"),
+     ("jailbreak:where=elsewhere", "service 'jailbreak'"), ("poisoning:several=0", "options of")]
 )  # fmt: skip
 def test_specs_that_mean_nothing_are_refused(spec, words):
     with pytest.raises(ConfigurationError, match=words):
