@@ -3,11 +3,11 @@
 A class of options is a command of `radarstream evaluate`: its docstring is the help.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from typer import Option
 
@@ -56,33 +56,23 @@ def worded(options: type[OptionsT]) -> type[OptionsT]:
     return options
 
 
-class KindOptions(Protocol):
-    """The options of a kind of study."""
+class KindOptions(ABC):
+    """The options of a kind of study; `out` is the directory of its results."""
 
-    @property
-    def out(self) -> Path:
-        """The directory of its results."""
+    out: Path
 
-    @abstractmethod
     def over(self, settings: Settings) -> Settings:
         """The settings of the study. Raises ConfigurationError."""
+        return settings
 
     @abstractmethod
     def kind(self, request: Request) -> Kind:
         """The study. Raises ConfigurationError."""
 
 
-class PlainOptions:
-    """Options that change no settings."""
-
-    def over(self, settings: Settings) -> Settings:
-        """The settings as they are."""
-        return settings
-
-
 @worded
 @dataclass(frozen=True)
-class DefencesOptions(RerankerOptions):
+class DefencesOptions(RerankerOptions, KindOptions):
     """Compare defences under attacks on a data set, all on the same evidence."""
 
     defenses: str = "all"
@@ -117,7 +107,7 @@ class DefencesOptions(RerankerOptions):
 
 @worded
 @dataclass(frozen=True)
-class RetrievalOptions(PlainOptions):
+class RetrievalOptions(KindOptions):
     """Compare rerankers on pools into which attackers planted texts: what they keep out, what they
     cost, and what is answered from the rest.
     """
@@ -168,7 +158,7 @@ class RetrievalOptions(PlainOptions):
 
 @worded
 @dataclass(frozen=True)
-class AttributionOptions(PlainOptions):
+class AttributionOptions(KindOptions):
     """Compare attributors on wrong answers that attacks on a corpus cause, and false complaints."""
 
     attacks: str = "plain"
@@ -190,7 +180,7 @@ class AttributionOptions(PlainOptions):
 
 @worded
 @dataclass(frozen=True)
-class ServiceOptions(RuleOptions):
+class ServiceOptions(RuleOptions, KindOptions):
     """Attack a service of your own, in this process, under several policies: what attackers learn
     and plant, and what readers lose.
 

@@ -61,11 +61,6 @@ class GradientEncoder(LocalNetwork):
         grams[~np.isfinite(grams).all(axis=(1, 2))] = np.nan
         return np.asarray(grams)
 
-    def gradients(self, queries: Sequence[ProbeQuery]) -> FloatArray:
-        """(m, r, 2d) the gradients themselves, weight before bias. Raises ModelError."""
-        with self._lock:
-            return self._gradients(queries)
-
     def saliences(self, queries: Sequence[SalienceQuery]) -> list[tuple[TokenSalience, ...]]:
         """Per query the tokens of its passage, as far as the encoder reads. Raises ModelError."""
         if not queries:

@@ -199,14 +199,9 @@ def curves(
     title: str, lines: Sequence[tuple[str, Sequence[tuple[int, Share | None]]]], along: str = ""
 ) -> Iterator[Markup]:
     """A line for each contender over whole numbers; nothing without a point."""
+    aside = min(ASIDE, 0.5 / max(1, len(lines)))
     places = [
-        Place(
-            name,
-            number,
-            Share(at + min(ASIDE, 0.5 / len(lines)) * (number - len(lines) / 2)),
-            y,
-            f"{name}, {at}: {y}",
-        )
+        Place(name, number, Share(at + aside * (number - len(lines) / 2)), y, f"{name}, {at}: {y}")
         for number, (name, spots) in enumerate(lines)
         for at, y in spots
         if y is not None
