@@ -26,10 +26,7 @@ def tables_of(results: AttributionResults) -> tuple[Table, ...]:
     attacked = [cell for cell in results.cells if cell.condition not in clean]
 
     def by_scenario(
-        key: str,
-        title: str,
-        cells: list[Result],
-        show: Callable[[Result], TableCell],
+        key: str, title: str, cells: list[Result], show: Callable[[Result], TableCell]
     ) -> Table:
         table = Table(key, title, "scenario", results.methods, (), NOTES[key])
         return grid(table, cells, show, results.families)

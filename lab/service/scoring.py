@@ -162,10 +162,7 @@ def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
                 "right": called == document.member,
             }
         )
-    return (
-        tidy(masks, dict.fromkeys(TOLD, YES)),
-        tidy(probes, dict.fromkeys(PROBED, YES)),
-    )
+    return (tidy(masks, dict.fromkeys(TOLD, YES)), tidy(probes, dict.fromkeys(PROBED, YES)))
 
 
 @dataclass(frozen=True, slots=True)

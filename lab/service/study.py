@@ -12,21 +12,9 @@ from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
 from radarstream.lab.attacks.service.masked_questions import Proxy
 from radarstream.lab.attacks.service.protocol import Stream, World
 from radarstream.lab.attacks.service.registry import service_attack
-from radarstream.lab.service.playing import (
-    Probed,
-    Setup,
-    drawn,
-    masked,
-    without,
-)
+from radarstream.lab.service.playing import Probed, Setup, drawn, masked, without
 from radarstream.lab.service.policies import REFERENCE, Policy
-from radarstream.lab.service.records import (
-    FILES,
-    AskRow,
-    ProbeRow,
-    ReplyRow,
-    StreamRow,
-)
+from radarstream.lab.service.records import FILES, AskRow, ProbeRow, ReplyRow, StreamRow
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.judging import JudgedAnswer
 from radarstream.lab.study.kind import Keys, Request, Rows
