@@ -52,15 +52,31 @@ class Objective(Protocol):
 Proposals = Callable[[FloatArray, Vocabulary, Slots, np.random.Generator], Sequence[Slots]]
 
 
-@dataclass(frozen=True, slots=True)
-class Climbed:
-    """A draft after some steps, and its value before the first and after each of them."""
+class Climb:
+    """A draft on its way; its `values` are before the first step and after each."""
 
-    draft: Draft
-    values: tuple[float, ...]
+    def __init__(self, draft: Draft, objective: Objective) -> None:
+        self.draft = draft
+        self.objective = objective
+        self.rows = np.empty((0, 0))
+        self.values: list[float] = []
+        self.idle = 0  # steps without an improvement
+
+    @property
+    def known(self) -> int:
+        """How many of the drafts to judge have been read: the present one, after the first time."""
+        return min(1, len(self.values))
+
+    def take(self, drafts: Sequence[Draft], texts: Sequence[Texts], rows: FloatArray) -> None:
+        """Go to the best of the drafts, of which the first is the present one."""
+        values = self.objective.values(texts, rows)
+        best = int(np.argmax(values))  # the first of equals: an equal draft replaces nothing
+        self.idle = 0 if best or not self.values else self.idle + 1
+        self.draft, self.rows = drafts[best], rows[best]
+        self.values.append(float(values[best]))
 
 
-def written(climbs: Sequence[Climbed], encoder: OpenEncoder, trigger: str = "") -> Written:
+def written(climbs: Sequence[Climb], encoder: OpenEncoder, trigger: str = "") -> Written:
     """The texts of drafts, and their values before and after."""
     texts = tuple(climb.draft.texts(encoder)[0] for climb in climbs)
     before, after = (tuple(climb.values[at] for climb in climbs) for at in (0, -1))
@@ -85,20 +101,20 @@ class Climber:
         proposals: Proposals,
         steps: int,
         patience: int | None = None,
-    ) -> list[Climbed]:
+    ) -> list[Climb]:
         """So many steps, one objective a draft. A draft that did not improve for `patience` steps
         stays as it is. Raises ModelError.
         """
-        climbs = [_Climb(*each) for each in zip(drafts, objectives, strict=True)]
+        climbs = [Climb(*each) for each in zip(drafts, objectives, strict=True)]
         self._judge([(climb, [climb.draft]) for climb in climbs])
         for _ in range(steps):
             going = [climb for climb in climbs if climb.idle != patience]
             if not going:
                 break
             self._judge(list(zip(going, self._proposed(going, proposals), strict=True)))
-        return [Climbed(climb.draft, tuple(climb.values)) for climb in climbs]
+        return climbs
 
-    def _proposed(self, climbs: Sequence["_Climb"], proposals: Proposals) -> list[list[Draft]]:
+    def _proposed(self, climbs: Sequence[Climb], proposals: Proposals) -> list[list[Draft]]:
         """Drafts to read anew: the present one, then those that promise to be better."""
         texts = [climb.draft.texts(self.encoder) for climb in climbs]
         directions = [climb.objective.directions(climb.rows) for climb in climbs]
@@ -129,7 +145,7 @@ class Climber:
         read = self.encoder.tokens([self.encoder.text(slots) for slots in proposed])
         return [slots for slots, again in zip(proposed, read, strict=True) if slots == again]
 
-    def _judge(self, asked: Sequence[tuple["_Climb", list[Draft]]]) -> None:
+    def _judge(self, asked: Sequence[tuple[Climb, list[Draft]]]) -> None:
         """Read drafts, the present one first, and keep the best of each climb."""
         texts = [[draft.texts(self.encoder) for draft in drafts] for _, drafts in asked]
         new = [
@@ -143,30 +159,6 @@ class Climber:
             count = len(drafts[0].contexts)
             read = [np.array(list(islice(rows, count))) for _ in each[climb.known :]]
             climb.take(drafts, each, np.array([climb.rows, *read] if climb.known else read))
-
-
-class _Climb:
-    """One draft on its way."""
-
-    def __init__(self, draft: Draft, objective: Objective) -> None:
-        self.draft = draft
-        self.objective = objective
-        self.rows = np.empty((0, 0))
-        self.values: list[float] = []
-        self.idle = 0  # steps without an improvement
-
-    @property
-    def known(self) -> int:
-        """How many of the drafts to judge have been read: the present one, after the first time."""
-        return min(1, len(self.values))
-
-    def take(self, drafts: Sequence[Draft], texts: Sequence[Texts], rows: FloatArray) -> None:
-        """Go to the best of the drafts, of which the first is the present one."""
-        values = self.objective.values(texts, rows)
-        best = int(np.argmax(values))  # the first of equals: an equal draft replaces nothing
-        self.idle = 0 if best or not self.values else self.idle + 1
-        self.draft, self.rows = drafts[best], rows[best]
-        self.values.append(float(values[best]))
 
 
 def one_word(most: int, places: Sequence[int] | None = None) -> Proposals:

@@ -2,7 +2,7 @@
 of the texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -96,6 +96,15 @@ class Apart:
         return np.asarray(distances - self.compactness * variances)
 
 
+def remembered(
+    known: dict[str, float], texts: Sequence[str], measure: Callable[[Sequence[str]], list[float]]
+) -> FloatArray:
+    """(m,) values of texts; what is not `known` is measured, once."""
+    if new := [text for text in dict.fromkeys(texts) if text not in known]:
+        known.update(zip(new, measure(new), strict=True))
+    return np.array([known[text] for text in texts])
+
+
 @dataclass(frozen=True, slots=True)
 class Persuasion:
     """The logarithm of the probability of the target as the answer to the question, read alone. It
@@ -113,17 +122,14 @@ class Persuasion:
 
     def values(self, texts: Sequence[Texts], _: FloatArray) -> FloatArray:
         """(n,) natural logarithms. Raises ModelError."""
-        asked = [together[0] for together in texts]
-        new = [text for text in dict.fromkeys(asked) if text not in self._known]
-        if new:
-            prompts = tuple(
-                build_prompt(Task.ANSWER_FROM_DOCUMENTS, self.question, (text,)) for text in new
-            )
-            (rows,) = self.scorer.log_probs([ContinuationQuery(prompts, self.target)])
-            if rows.shape[0] != len(new) or np.isnan(rows).any():
-                raise ModelError(f"{self.scorer.model_id} did not return a row of numbers a prompt")
-            self._known.update(zip(new, rows.sum(axis=1).tolist(), strict=True))
-        return np.array([self._known[text] for text in asked])
+        return remembered(self._known, [together[0] for together in texts], self._measured)
+
+    def _measured(self, texts: Sequence[str]) -> list[float]:
+        prompts = (build_prompt(Task.ANSWER_FROM_DOCUMENTS, self.question, (t,)) for t in texts)
+        (rows,) = self.scorer.log_probs([ContinuationQuery(tuple(prompts), self.target)])
+        if rows.shape[0] != len(texts) or np.isnan(rows).any():
+            raise ModelError(f"{self.scorer.model_id} did not return a row of numbers a prompt")
+        return [float(value) for value in rows.sum(axis=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +193,13 @@ class Penalty:
 
     def of(self, texts: Sequence[str]) -> FloatArray:
         """(m,) Raises ModelError."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            # Rerankers leave a single candidate alone, so that one gets company.
-            judged = new if len(new) > 1 else [*new, self.question]
-            for candidate in self._reranked(judged).candidates:
-                text = judged[candidate.found_rank - 1]
-                self._known[text] = candidate.penalty or 0.0
-        return np.array([self._known[text] for text in texts])
+        return remembered(self._known, texts, self._measured)
+
+    def _measured(self, texts: Sequence[str]) -> list[float]:
+        # Rerankers leave a single candidate alone, so that one gets company.
+        judged = texts if len(texts) > 1 else [*texts, self.question]
+        found = {one.found_rank: one.penalty or 0.0 for one in self._reranked(judged).candidates}
+        return [found[place] for place in range(1, len(texts) + 1)]
 
     def _reranked(self, texts: Sequence[str]) -> Reranking:
         pool = CandidatePool(

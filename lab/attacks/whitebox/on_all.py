@@ -180,7 +180,7 @@ class AgentPoison(WhiteBox):
         orders = refusals(FALSE_INFORMATION)
         trigger = encoder.text(climb.draft.slots)
         texts = [f"{trigger} {orders[number % len(orders)]}" for number in range(count)]
-        return Written(tuple(texts), climb.values[:1], climb.values[-1:], trigger)
+        return Written(tuple(texts), (climb.values[0],), (climb.values[-1],), trigger)
 
 
 def drawn(aims: Sequence[Aim], most: int, rng: Generator) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """White-box attacks on one question: words that bring a false passage next to it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, ClassVar, Final
 
 from numpy.random import Generator
@@ -16,6 +16,7 @@ from radarstream.lab.attacks.whitebox.flipping import (
     Climber,
     Draft,
     Objective,
+    Slots,
     one_word,
     several_words,
     words_by_lot,
@@ -129,11 +130,7 @@ class Liar(WhiteBox):
         encoder = tools.encoder
         vocabulary = Vocabulary.of(encoder, aim.answers)
         near = nearness(aim, tools)
-        start = [
-            Draft(vocabulary.drawn(2 * self.tag, rng), (("", f"{aim.question} {passage}"),))
-            for passage in payloads(aim, count)
-        ]
-        drafts = list(start)
+        start = drafts = tagged(aim, count, lambda: vocabulary.drawn(2 * self.tag, rng))
         climber = Climber(encoder, vocabulary, self.candidates, rng)
         speaker = Climber(encoder, vocabulary, self.samples, rng)
         flips = one_word(2 * self.candidates, range(self.tag, 2 * self.tag))
@@ -176,11 +173,7 @@ class JointGcg(WhiteBox):
         question, *benign = encoder.embed([aim.question, *aim.relevant])
         others = sorted((float(row @ question) for row in benign), reverse=True)[: self.keep]
         (filler,) = encoder.tokens([FILLER])
-        start = [
-            Draft(filler * self.tag, (("", f"{aim.question} {passage}"),))
-            for passage in payloads(aim, count)
-        ]
-        drafts = list(start)
+        start = drafts = tagged(aim, count, lambda: filler * self.tag)
         near = Nearness(question)
         objectives = [
             near
@@ -202,6 +195,11 @@ def payloads(aim: Aim, count: int) -> tuple[str, ...]:
     UnattackableError where there is none.
     """
     return tuple(false_passage(aim, number) for number in range(count))
+
+
+def tagged(aim: Aim, count: int, tag: Callable[[], Slots]) -> list[Draft]:
+    """Drafts of a tag that may change, the question and a false passage."""
+    return [Draft(tag(), (("", f"{aim.question} {passage}"),)) for passage in payloads(aim, count)]
 
 
 def nearness(aim: Aim, tools: Tools) -> Nearness:
