@@ -101,6 +101,69 @@ class AttentionQuery:
     answer: str
 
 
+def gram_matrices(response: Any, count: int) -> FloatArray:
+    """(count, r, r) inner products, r >= 2; a matrix with a NaN is NaN throughout. Here and below:
+    ValueError for anything else.
+    """
+    grams = numbers("gradients", response)
+    if grams.ndim != 3 or len(grams) != count or grams.shape[1] != grams.shape[2]:
+        raise ValueError(f"gradients must be {count} square matrices, got shape {grams.shape}")
+    finite = np.isfinite(grams).all(axis=(1, 2), keepdims=True)
+    if (np.diagonal(grams, axis1=1, axis2=2) < 0.0).any():
+        raise ValueError("the inner product of a gradient with itself must not be negative")
+    return np.where(finite, grams, np.nan)
+
+
+def probabilities(response: Any, count: int) -> FloatArray:
+    """(count,) probabilities."""
+    values = numbers("probabilities", response)
+    if values.shape != (count,) or not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError(f"there must be {count} probabilities, got shape {values.shape}")
+    return values
+
+
+def shares(response: Any, count: int) -> FloatArray:
+    """(count,) percentages that sum to 100, to a thousandth, or all 0."""
+    values = numbers("shares", response)
+    if values.shape != (count,) or not ((values >= 0.0) & np.isfinite(values)).all():
+        raise ValueError(f"there must be {count} shares, got shape {values.shape}")
+    if values.any() and abs(values.sum() - 100.0) > 0.1:
+        raise ValueError("shares do not sum to 100 percent")
+    return values
+
+
+def _in_one_call(name: str, method: str, check: Callable[[Any, Any], Any]) -> Any:
+    """The class method `answer_all` that asks a model for everything in one call, and gives each
+    request a tuple of checked replies. Raises ModelError.
+    """
+
+    def answer_all(_: type, models: Mapping[str, Any], requests: Sequence[Any]) -> list[Any]:
+        queries = [query for request in requests for query in request.queries]
+        replies = iter(_asked(models[name], method, queries))
+        return [tuple(check(query, next(replies)) for query in r.queries) for r in requests]
+
+    return classmethod(answer_all)
+
+
+def _asked(model: Any, method: str, queries: Sequence[Any]) -> Replies:
+    replies = ask(model, method, queries)
+    if len(replies) != len(queries):
+        raise ModelError(f"expected {len(queries)} replies, got {len(replies)}")
+    return replies
+
+
+def _saliences(query: SalienceQuery, reply: Sequence[TokenSalience]) -> tuple[TokenSalience, ...]:
+    """Tokens within the passage, none with a negative length."""
+    end = len(query.passage)
+    if not all(0 <= t.start <= t.stop <= end and not t.length < 0.0 for t in reply):
+        raise ModelError("a token is outside its passage, or its length is no length")
+    return tuple(reply)
+
+
+def _probabilities(query: MaskedQuery, reply: FloatArray) -> FloatArray:
+    return checked(probabilities, reply, len(query.spans))
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeGradients(PluginRequest[FloatArray]):
     """Ask how the gradients of similarities vary under disturbances.
@@ -141,12 +204,7 @@ class TokenSaliences(PluginRequest[tuple[tuple[TokenSalience, ...], ...]]):
 
     queries: tuple[SalienceQuery, ...]
 
-    @classmethod
-    def answer_all(
-        cls, models: Mapping[str, Any], requests: Sequence["TokenSaliences"]
-    ) -> list[Any]:
-        """All in one call. Raises ModelError."""
-        return _in_one_call(models[GRADIENTS], "saliences", requests, _saliences)
+    answer_all = _in_one_call(GRADIENTS, "saliences", _saliences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +213,7 @@ class MaskedTokenProbabilities(PluginRequest[tuple[FloatArray, ...]]):
 
     queries: tuple[MaskedQuery, ...]
 
-    @classmethod
-    def answer_all(
-        cls, models: Mapping[str, Any], requests: Sequence["MaskedTokenProbabilities"]
-    ) -> list[Any]:
-        """All in one call. Raises ModelError."""
-        return _in_one_call(models[MASKED], "masked", requests, _probabilities)
+    answer_all = _in_one_call(MASKED, "masked", _probabilities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,65 +242,3 @@ class Attention(PluginRequest[FloatArray]):
             checked(shares, reply, len(request.row.passages))
             for request, reply in zip(requests, replies, strict=True)
         ]
-
-
-def gram_matrices(response: Any, count: int) -> FloatArray:
-    """(count, r, r) inner products, r >= 2; a matrix with a NaN is NaN throughout. Here and below:
-    ValueError for anything else.
-    """
-    grams = numbers("gradients", response)
-    if grams.ndim != 3 or len(grams) != count or grams.shape[1] != grams.shape[2]:
-        raise ValueError(f"gradients must be {count} square matrices, got shape {grams.shape}")
-    finite = np.isfinite(grams).all(axis=(1, 2), keepdims=True)
-    if (np.diagonal(grams, axis1=1, axis2=2) < 0.0).any():
-        raise ValueError("the inner product of a gradient with itself must not be negative")
-    return np.where(finite, grams, np.nan)
-
-
-def probabilities(response: Any, count: int) -> FloatArray:
-    """(count,) probabilities."""
-    values = numbers("probabilities", response)
-    if values.shape != (count,) or not ((values >= 0.0) & (values <= 1.0)).all():
-        raise ValueError(f"there must be {count} probabilities, got shape {values.shape}")
-    return values
-
-
-def shares(response: Any, count: int) -> FloatArray:
-    """(count,) percentages that sum to 100, to a thousandth, or all 0."""
-    values = numbers("shares", response)
-    if values.shape != (count,) or not ((values >= 0.0) & np.isfinite(values)).all():
-        raise ValueError(f"there must be {count} shares, got shape {values.shape}")
-    if values.any() and abs(values.sum() - 100.0) > 0.1:
-        raise ValueError("shares do not sum to 100 percent")
-    return values
-
-
-def _in_one_call(
-    model: Any,
-    method: str,
-    requests: Sequence[TokenSaliences | MaskedTokenProbabilities],
-    check: Callable[[Any, Any], Any],
-) -> list[Any]:
-    """The checked replies to all queries of all requests, a tuple for each request."""
-    queries = [query for request in requests for query in request.queries]
-    replies = iter(_asked(model, method, queries))
-    return [tuple(check(query, next(replies)) for query in r.queries) for r in requests]
-
-
-def _asked(model: Any, method: str, queries: Sequence[Any]) -> Replies:
-    replies = ask(model, method, queries)
-    if len(replies) != len(queries):
-        raise ModelError(f"expected {len(queries)} replies, got {len(replies)}")
-    return replies
-
-
-def _saliences(query: SalienceQuery, reply: Sequence[TokenSalience]) -> tuple[TokenSalience, ...]:
-    """Tokens within the passage, none with a negative length."""
-    end = len(query.passage)
-    if not all(0 <= t.start <= t.stop <= end and not t.length < 0.0 for t in reply):
-        raise ModelError("a token is outside its passage, or its length is no length")
-    return tuple(reply)
-
-
-def _probabilities(query: MaskedQuery, reply: FloatArray) -> FloatArray:
-    return checked(probabilities, reply, len(query.spans))
