@@ -27,11 +27,7 @@ from radarstream.schemas.snapshot import Document
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 CAPITAL = "What is the capital of Peru?"
-CLAIMS = (
-    "Lima is the capital of Peru.",
-    "Lima is its capital.",
-    "Cusco is the capital of Peru.",
-)
+CLAIMS = ("Lima is the capital of Peru.", "Lima is its capital.", "Cusco is the capital of Peru.")
 OFF: Mapping[str, Any] = {"policy": "none", "always": ()}
 EVERY = frozenset(Module)
 LOW = RiskProfile(RiskLevel.LOW, delta=0.02)

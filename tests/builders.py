@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.records import Limits
@@ -17,6 +19,13 @@ QUESTION = "Who won the cup?"
 # Settings with which one site is enough for an answer that no other site contradicts.
 GIVE_ALL: dict[str, Any] = {"withstand": 0}
 OBSERVED_AT = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+
+def scripted_settings(directory: Path, **options: Any) -> Settings:
+    """Settings of scripted models, with a database in a directory, which is made."""
+    directory.mkdir(parents=True, exist_ok=True)
+    given = {"profile": "scripted", "database": f"sqlite:///{directory / 'state.db'}"}
+    return load_settings(**(given | options))
 
 
 def make_documents(texts: Sequence[str]) -> tuple[Document, ...]:

@@ -26,11 +26,10 @@ def snapshots(count: int, queries: int = 3) -> list[SearchSnapshot]:
     """Snapshots a minute apart, the queries in turn."""
     said = enumerate(("Rome", "Rome", "Oslo"), start=1)
     texts = [f"Read on page {page} of {page}. Output: {winner}" for page, winner in said]
+    times = [OBSERVED_AT + timedelta(minutes=i) for i in range(count)]
     return [
-        make_snapshot(
-            texts, query_id=f"q{i % queries}", observed_at=OBSERVED_AT + timedelta(minutes=i)
-        )
-        for i in range(count)
+        make_snapshot(texts, query_id=f"q{i % queries}", observed_at=time)
+        for i, time in enumerate(times)
     ]
 
 
@@ -44,11 +43,8 @@ def produce(options: KafkaOptions, given: Sequence[SearchSnapshot]) -> None:
 def events(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
     """The id and payload of every event of a topic, up to its present end."""
     with TopicReader(options, [topic]) as reader:
-        return [
-            (record.headers["ce_id"].decode(), record.value)
-            for record in reader.to_the_end()
-            if record.value is not None
-        ]
+        records = [record for record in reader.to_the_end() if record.value is not None]
+        return [(record.headers["ce_id"].decode(), record.value) for record in records]
 
 
 class Job:
@@ -105,8 +101,7 @@ def running_job(
         "RADARSTREAM_DATABASE": f"sqlite:///{directory / 'state.db'}",
         "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
         "RADARSTREAM_DEFENSE__WITHSTAND": "0",  # what one site says is given
-        **variables,
-    }
+    } | variables
     log_file.touch()
     command = ["run", "--profile", "scripted", *arguments]
     with started(*command, directory=directory, out=log_file, **environment) as process:

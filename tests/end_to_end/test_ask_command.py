@@ -1,6 +1,7 @@
 """`radarstream ask` as somebody types it."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,16 @@ TRUE = ("Lima is the capital of Peru.", "Lima is its capital.")
 LIE = "Cusco is the capital of Peru."
 
 
+pytestmark = pytest.mark.usefixtures("settings_file")
+ask = partial(run, "ask", CAPITAL, "--config", "r.toml")
+
+
+def files(*texts: str) -> list[str]:
+    for number, text in enumerate(texts):
+        Path(f"page-{number}.txt").write_text(text)
+    return [f"page-{number}.txt" for number in range(len(texts))]
+
+
 class Page(Handler):
     """A page with the text of the server's state."""
 
@@ -27,25 +38,8 @@ class Page(Handler):
         self.wfile.write(f"<html><p>{self.server.state}</p></html>".encode())
 
 
-@pytest.fixture(autouse=True)
-def _config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of scripted models, in a directory of the test's own."""
-    monkeypatch.chdir(tmp_path)
-    text = (
-        'profile = "scripted"\ndatabase = "sqlite:///state.db"\n[orchestration]\npolicy = "none"\n'
-    )
-    Path("r.toml").write_text(text)
-
-
-def files(*texts: str) -> list[str]:
-    for number, text in enumerate(texts):
-        Path(f"page-{number}.txt").write_text(text)
-    return [f"page-{number}.txt" for number in range(len(texts))]
-
-
 def test_files_and_texts_are_answered_from_and_everything_is_said() -> None:
-    given = [*files(*TRUE), "--document", LIE, "--config", "r.toml", "--explain"]
-    shown = run("ask", CAPITAL, *given).stdout
+    shown = ask(*files(*TRUE), "--document", LIE, "--explain").stdout
     assert shown.splitlines()[0] == "Lima"
     for words in (
         "disputed: 2 independent sites say so, 1 says Cusco",
@@ -62,38 +56,31 @@ def test_files_and_texts_are_answered_from_and_everything_is_said() -> None:
 
 def test_json_has_the_whole_reply() -> None:
     given = ["--document", TRUE[0], "--document", LIE, "--document", TRUE[1], "--json"]
-    reply = json.loads(run("ask", CAPITAL, *given, "--config", "r.toml").stdout)
+    reply = json.loads(ask(*given).stdout)
     assert reply["answer"] == reply["event"]["answer"] == "Lima"
     assert [document["rank"] for document in reply["documents"]] == [1, 2, 3]
     assert len(reply["orchestration"]["hooks"]) == 5
 
 
 def test_standard_input_is_a_document_or_the_question() -> None:
-    given = ("ask", CAPITAL, "-", *files(TRUE[1]), "--config", "r.toml", "--defense", "majority")
     for document in (TRUE[0], pdf(TRUE[0]), docx(TRUE[0]), f"<!-- x --><html><p>{TRUE[0]}"):
-        assert run(*given, answer=document).stdout.startswith("Lima")
-    asked = run(
-        "ask", "-", "--document", TRUE[0], "--config", "r.toml", answer=CAPITAL, exit_code=0
-    )
-    said = " ".join(asked.stdout.split())
+        two = ask("-", *files(TRUE[1]), "--defense", "majority", answer=document)
+        assert two.stdout.startswith("Lima")
+    one = run("ask", "-", "--document", TRUE[0], "--config", "r.toml", answer=CAPITAL)
+    said = " ".join(one.stdout.split())
     assert "1 independent site says Lima" in said and "nothing contradicts it" in said
-    assert (
-        "`--withstand 0`" in asked.stderr
-        and "`--withstand 0`" not in run(*given, answer=TRUE[0]).stderr
-    )
+    assert "`--withstand 0`" in one.stderr and "`--withstand 0`" not in two.stderr
 
 
 def test_a_corpus_is_asked() -> None:
     lines = [json.dumps({"text": text, "id": str(n)}) for n, text in enumerate((*TRUE, LIE))]
     Path("own.jsonl").write_text("\n".join(lines))
     run("corpus", "add", "own.jsonl", "--config", "r.toml")
-    shown = run("ask", CAPITAL, "--config", "r.toml", "-k", 3).stdout
-    assert shown.startswith("Lima")
-    assert run("ask", CAPITAL, "own.jsonl", "--config", "r.toml").stdout.startswith("Lima")
+    for given in (["-k", 3], ["own.jsonl"]):
+        assert ask(*given).stdout.startswith("Lima")
     run("corpus", "remove", "0", "1", "2", "--yes", "--config", "r.toml")
-    emptied = run("ask", CAPITAL, "--config", "r.toml")
-    assert "no answer" in emptied.stdout
-    assert "radarstream corpus add" in emptied.stderr
+    emptied = ask()
+    assert "no answer" in emptied.stdout and "radarstream corpus add" in emptied.stderr
 
 
 def test_documents_of_every_kind_are_answered_from_and_pages_are_named() -> None:
@@ -105,14 +92,12 @@ def test_documents_of_every_kind_are_answered_from_and_pages_are_named() -> None
         Path("b.docx").write_bytes(docx(TRUE[1]))
         Path("c.html").write_text(f"<html><body><p>{TRUE[0]}</p></body></html>")
         Path("d.md").write_text("The capital is [Lima](https://lima.example).")
-        given = ("a.pdf", "b.docx", "c.html", "d.md", address, "--json")
-        reply = json.loads(run("ask", CAPITAL, *given, "--config", "r.toml").stdout)
+        reply = json.loads(ask("a.pdf", "b.docx", "c.html", "d.md", address, "--json").stdout)
     judged = reply["event"]["verdict"]["documents"]
-    answers = ["Lima", "Lima", "Lima", "Lima", "Cusco"]
-    assert [one["atomic_answer"] for one in judged] == answers
+    assert [one["atomic_answer"] for one in judged] == ["Lima", "Lima", "Lima", "Lima", "Cusco"]
     assert [one.get("page") for one in judged] == [2, None, None, None, None]
     assert reply["documents"][0]["pages"] == [0, 9, 38]
-    assert "a.pdf, p. 2" in run("ask", CAPITAL, "a.pdf", "--config", "r.toml").stdout
+    assert "a.pdf, p. 2" in ask("a.pdf").stdout
 
 
 def test_a_folder_is_read_in_order_without_links_and_what_is_hidden() -> None:
@@ -125,7 +110,7 @@ def test_a_folder_is_read_in_order_without_links_and_what_is_hidden() -> None:
     Path("own/c.txt").symlink_to("../outside.txt")
     Path("own/d").symlink_to("..")
     Path("own/y.jsonl").write_text(json.dumps({"text": TRUE[0], "title": "line"}))
-    shown = run("ask", CAPITAL, "own", "--json", "--config", "r.toml")
+    shown = ask("own", "--json")
     titles = [source["title"] for source in json.loads(shown.stdout)["event"]["sources"]]
     assert titles == ["a.txt", "c.csv", "line", "x.md"]
     assert "own: 1 file of another kind was passed over" in shown.stderr
@@ -150,15 +135,10 @@ def test_what_cannot_be_read_is_an_error_with_the_reason(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "why"),
-    [
-        ("http://127.0.0.1:{port}/", "address"),
-        ("http://10.0.0.7/", "address"),
-        ("http://[::1]:{port}/", "address"),
-        ("http://169.254.169.254/latest", "address"),
-        ("http://a.invalid/", "name"),
-        ("http:///x", "scheme"),
-    ],
-)
+    [("http://127.0.0.1:{port}/", "address"), ("http://10.0.0.7/", "address"),
+     ("http://[::1]:{port}/", "address"), ("http://169.254.169.254/latest", "address"),
+     ("http://a.invalid/", "name"), ("http:///x", "scheme")],
+)  # fmt: skip
 def test_an_address_that_cannot_be_read_is_an_error(address: str, why: str) -> None:
     with http_server(Page, LIE) as port:
         told = refused("ask", CAPITAL, address.format(port=port), "--config", "r.toml")[1]
@@ -184,9 +164,7 @@ def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ((CAPITAL, "--document", LIE, "--source", "corpus"), "documents are given"),
     ):
         code, told = refused("ask", *arguments, "--config", "r.toml")
-        assert code in (1, 2)
-        assert said in " ".join(told.split())
+        assert code in (1, 2) and said in " ".join(told.split())
         if said == "no state database":
             assert not Path("state.db").exists()
-    shown = run("ask", CAPITAL, "--document", "Nothing to see.", "--config", "r.toml").stdout
-    assert shown.startswith("no answer: ")
+    assert ask("--document", "Nothing to see.").stdout.startswith("no answer: ")

@@ -30,12 +30,9 @@ from tests.postgresql import POSTGRESQL
 SECRET = "canary-K3Y-9f31c7"
 PHRASE = "the heron of Umbrafell sleeps at noon"
 FIELD = "heronField"
-VARIABLES = {
-    "KAFKA_PASSWORD": SECRET,
-    "OPENAI_API_KEY": SECRET,
-    "SERPAPI_API_KEY": SECRET,
-    "SERPAPI_KEY": SECRET,
-}
+VARIABLES = dict.fromkeys(
+    ("KAFKA_PASSWORD", "OPENAI_API_KEY", "SERPAPI_API_KEY", "SERPAPI_KEY"), SECRET
+)
 EVENTS = ("answers.defended", "events.attribution")
 DEAD = "snapshots.deadletter"
 
@@ -72,13 +69,9 @@ def bad() -> list[bytes]:
 
 
 def publish_raw(options: KafkaOptions, payloads: list[bytes]) -> None:
+    named = [(Envelope(str(n), "x", "test", str(n), "x"), data) for n, data in enumerate(payloads)]
     with KafkaSink(options) as sink:
-        sink.publish(
-            [
-                OutboxRecord("search.snapshots", Envelope(str(n), "x", "test", str(n), "x"), data)
-                for n, data in enumerate(payloads)
-            ]
-        )
+        sink.publish([OutboxRecord("search.snapshots", *one) for one in named])
 
 
 @contextmanager
@@ -99,20 +92,11 @@ def everything_in(url: str) -> str:
     tables = MetaData()
     tables.reflect(engine)
     with engine.connect() as connection:
-        rows = [
-            [value if isinstance(value, str) else as_text(value) for value in row]
-            for table in tables.sorted_tables
-            for row in connection.execute(table.select())
-        ]
+        rows = [r for t in tables.sorted_tables for r in connection.execute(t.select())]
     engine.dispose()
     assert rows
-    return repr(rows)
-
-
-def as_text(value: object) -> str:
-    if isinstance(value, bytes | memoryview):
-        return bytes(value).decode("utf-8", "replace")
-    return repr(value)
+    binary = [bytes(v) for row in rows for v in row if isinstance(v, bytes | memoryview)]
+    return repr(rows) + b" ".join(binary).decode("utf-8", "replace")
 
 
 def published(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:

@@ -13,14 +13,7 @@ TRUE = (LIMA, "As every school atlas says, the capital of Peru is Lima, on the c
 GIVEN = [word for text in TRUE for word in ("--document", text)] + ["--config", "r.toml"]
 
 
-@pytest.fixture(autouse=True)
-def _config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of scripted models, in a directory of the test's own."""
-    monkeypatch.chdir(tmp_path)
-    text = (
-        'profile = "scripted"\ndatabase = "sqlite:///state.db"\n[orchestration]\npolicy = "none"\n'
-    )
-    Path("r.toml").write_text(text)
+pytestmark = pytest.mark.usefixtures("settings_file")
 
 
 def csv_of(text: str | bytes) -> str:
@@ -30,9 +23,7 @@ def csv_of(text: str | bytes) -> str:
 
 def test_a_claim_is_supported_or_refuted_with_its_documents() -> None:
     shown = run("check", LIMA, *GIVEN).stdout
-    assert shown.splitlines()[0] == (
-        "supported: 2 independent sites support it, none contradicts it"
-    )
+    assert shown.startswith("supported: 2 independent sites support it, none contradicts it\n")
     assert "asked: What is the capital of Peru? The claim says: Lima" in shown
     assert TRUE[1][:20] in shown
     told = json.loads(run("check", CUSCO, "--json", *GIVEN).stdout)
@@ -58,11 +49,8 @@ def test_a_file_of_claims_gives_a_table() -> None:
     assert "[bold]=cmd" in shown and "\x1b" not in shown
     told = json.loads(run("check", "--claims", file, "--json", *GIVEN).stdout)
     assert [one.get("verdict") for one in told][:3] == ["supported", "refuted", None]
-    assert told[2] == {"claim": "Lima is not old.", "error": check_error()}
-
-
-def check_error() -> str:
-    return "the claim denies something: check what it denies"
+    denied = "the claim denies something: check what it denies"
+    assert told[2] == {"claim": "Lima is not old.", "error": denied}
 
 
 def test_documents_may_stand_behind_a_file_of_claims() -> None:

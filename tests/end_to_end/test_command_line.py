@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -26,15 +27,8 @@ from tests.programs import REPOSITORY
 from tests.servers import free_port
 
 ATTACK = "pia@1:every-2; poison@2+3:every-3"
-OUTPUTS = {
-    "answers.jsonl",
-    "attribution.jsonl",
-    "deadletter.jsonl",
-    "snapshots.jsonl",
-    "run.json",
-    "report.html",
-    "state.sqlite",
-}
+OUTPUTS = {"run.json", "report.html", "state.sqlite"}
+OUTPUTS |= {f"{name}.jsonl" for name in ("answers", "attribution", "deadletter", "snapshots")}
 
 
 pytestmark = pytest.mark.usefixtures("own_directory")
@@ -83,17 +77,12 @@ def test_a_replay_writes_everything_it_promises(history: Path, tmp_path: Path) -
     answers = lines(out / "answers.jsonl")
     assert len(answers) == len(snapshots) >= 12
     assert lines(out / "deadletter.jsonl") == []
-    attacks = {s["labels"]["attack"] for s in snapshots}
-    assert attacks == {None, "pia", "poison"}
+    assert {s["labels"]["attack"] for s in snapshots} == {None, "pia", "poison"}
     assert all(event["data"]["undefended_answer"] is not None for event in answers)
     record = json.loads((out / "run.json").read_text())
     assert (record["answers"], record["dead_letters"]) == (len(answers), 0)
-    assert [stage["stage"] for stage in record["stages"]] == [
-        "atomic answers",
-        "relations",
-        "undefended answer",
-        "defence",
-    ]
+    stages = ["atomic answers", "relations", "undefended answer", "defence"]
+    assert [stage["stage"] for stage in record["stages"]] == stages
     assert printed_safely(result.stdout)
     assert str(out / "report.html") in result.stdout
 
@@ -102,9 +91,8 @@ def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: 
     """7 and 1 are in the answer "2017", but are not what it says."""
     told_by = ("A morning paper, page four", "The harbour radio told us", "On a museum's wall")
     docs = [f"{teller}: Oslo won it in 2017." for teller in told_by]
-    years = {
-        year: {"docs": docs, "answer": "7", "incorrect_answer": "1"} for year in ("2018", "2019")
-    }
+    year = {"docs": docs, "answer": "7", "incorrect_answer": "1"}
+    years = dict.fromkeys(("2018", "2019"), year)
     item = {"question": "In which year did Oslo win it?", "yearly_contexts": years}
     Path("history.json").write_text(json.dumps(item))
     told = run("replay", "history.json", "--dry-run", "--json", "--out", "out").stdout
@@ -136,10 +124,8 @@ def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Pa
     frame = pl.read_parquet(tmp_path / "answers.parquet")
     sides = frame["contender"].unique(maintain_order=True).to_list()
     assert sides == ["defended", "undefended", *named]
-    said = {
-        side: frame.filter(pl.col("contender") == side).sort("query_id", "step") for side in sides
-    }
     columns = ["query_id", "step", "answer", "outcome", "attacked_steps", "poisoned_documents"]
+    said = {s: frame.filter(pl.col("contender") == s).sort("query_id", "step") for s in sides}
     assert said["vanilla"].select(columns).equals(said["undefended"].select(columns))
     assert len(said["majority"]) == len(said["defended"])
     (stage,) = (s for s in json.loads((out / "run.json").read_text())["stages"]
@@ -194,12 +180,12 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
 def test_passwords_stay_out_of_the_results(history, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RADARSTREAM_DATABASE", "postgresql://me:hunter2@127.0.0.1/none")
     out = tmp_path / "out"
-    result = run("replay", history, "--dry-run", "--out", out)
-    assert "hunter2" not in result.output
+    assert "hunter2" not in run("replay", history, "--dry-run", "--out", out).output
     assert not any(b"hunter2" in file.read_bytes() for file in out.iterdir())
 
 
-def test_doctor_finds_a_fresh_directory_in_order() -> None:
+def test_doctor_finds_a_fresh_directory_in_order(tmp_path, monkeypatch) -> None:
+    assert run("--version").output == version("radarstream") + "\n"
     checks = json.loads(run("doctor", "--profile", "scripted", "--json").stdout)
     assert all(check["ok"] is not False for check in checks)
     assert {"settings", "database", "generator", "relations"} <= {check["name"] for check in checks}
@@ -207,73 +193,58 @@ def test_doctor_finds_a_fresh_directory_in_order() -> None:
     (database,) = [check for check in checks if check["name"] == "database"]
     assert database["found"].endswith("is not there yet: the first run makes it")
     assert list(Path().iterdir()) == []
-
-
-def test_doctor_names_a_database_that_cannot_be_written(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path}/file/state.db")
-    assert refused("doctor", "--profile", "scripted")[0] == 1
-
-
-def test_the_version_is_told() -> None:
-    assert run("--version").output == version("radarstream") + "\n"
+    assert refused("doctor", "--profile", "scripted")[0] == 1  # it cannot be written
 
 
 @pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--once"]])
 def test_an_error_at_the_start_is_told_once(arguments, monkeypatch, tmp_path) -> None:
     settings = {
-        "RADARSTREAM_PROFILE": "scripted",
-        "RADARSTREAM_DATABASE": f"sqlite:///{tmp_path / 'state.db'}",
-        "SERPAPI_KEY": "x",
-        "WEBHOOK_SECRET": "0123456789abcdef",
-        "RADARSTREAM_ALERTS__WEBHOOK__URL": "http://127.0.0.1:9/",
-        "RADARSTREAM_TELEMETRY__LISTEN": "",
-        "RADARSTREAM_KAFKA__BOOTSTRAP": f"127.0.0.1:{free_port()}",
-        "RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "1",
+        "PROFILE": "scripted",
+        "DATABASE": f"sqlite:///{tmp_path / 'state.db'}",
+        "ALERTS__WEBHOOK__URL": "http://127.0.0.1:9/",
+        "TELEMETRY__LISTEN": "",
+        "KAFKA__BOOTSTRAP": f"127.0.0.1:{free_port()}",
+        "KAFKA__REQUEST_TIMEOUT_S": "1",
     }
+    for name in ("SERPAPI_KEY", "WEBHOOK_SECRET"):
+        monkeypatch.setenv(name, "0123456789abcdef")
     for name, value in settings.items():
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(f"RADARSTREAM_{name}", value)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # put back: the logs take it over
     code, said = refused(*arguments)
-    assert code == 1
-    assert len(said.splitlines()) == 1
+    assert (code, said.count("\n")) == (1, 1)
     assert said.startswith("error: cannot reach Kafka")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["replay", "missing.json", "--dry-run"], "missing.json"),
-        (["replay", "empty.jsonl", "--dry-run"], "no record"),
-        (["replay", "empty.json", "--dry-run"], ""),
-        (["replay", "notes.txt", "--dry-run"], "notes.txt"),
-        (["replay", "history.json", "--profile", "fast"], "fast"),
-        (["replay", "history.json", "--dry-run", "--defense", "magic"], "magic"),
-        (["replay", "history.json", "--dry-run", "--attack", "pia"], "pia"),
-        (["replay", "history.json", "--dry-run", "--attack", "bomb@1"], "bomb"),
-        (["replay", "history.json", "--dry-run", "--attack", "pia@1:17"], "17"),
-        (["replay", "unlabelled.jsonl", "--dry-run", "--attack", "pia@1"], "no target"),
-        (["replay", "history.json", "--dry-run", "--attack", "pia@1:1999"], "pia@1:1999"),
-        (["replay", "history.json", "--dry-run", "--attack", "pia@1; poison@2:late-40"], "late-40"),
-        (["replay", "history.json", "--dry-run", "--attack", "poisonedrag-mixed@1"], "no second"),
-        (["replay", "history.json", "--dry-run", "--out", "notes.txt/out"], "notes.txt/out"),
-        (["replay", "history.json", "--dry-run", "--config", "none.toml"], "none.toml"),
-        (["replay", "history.json", "--dry-run", "--config", "wrong.toml"], "profil"),
-        (["ingest", "history.json", "--attack", "pia@1:1999"], "pia@1:1999"),
-        (["simulate", "--snapshots", "later"], "later"),
-        (["simulate", "--out", "notes.txt/history.json"], "notes.txt"),
-        (["report", "."], "snapshots.jsonl"),
-        (["repaly"], "repaly"),
-    ],
-)
-def test_wrong_usage_is_one_clear_line(history, tmp_path, arguments, named) -> None:
+    ("typed", "named"),
+    [("replay missing.json", "missing.json"), ("replay empty.jsonl", "no record"),
+     ("replay empty.json", ""), ("replay notes.txt", "notes.txt"), ("report .", "snapshots.jsonl"),
+     ("replay history.json --profile fast", "fast"), ("repaly", "repaly"),
+     ("replay history.json --defense magic", "magic"), ("replay history.json --attack pia", "pia"),
+     ("replay history.json --attack bomb@1", "bomb"), ("simulate --snapshots later", "later"),
+     ("replay history.json --attack pia@1:17", "17"),
+     ("replay unlabelled.jsonl --attack pia@1", "no target"),
+     ("replay history.json --attack pia@1:1999", "pia@1:1999"),
+     ("replay history.json --attack 'pia@1; poison@2:late-40'", "late-40"),
+     ("replay history.json --attack poisonedrag-mixed@1", "no second"),
+     ("replay history.json --out notes.txt/out", "notes.txt/out"),
+     ("replay history.json --config none.toml", "none.toml"),
+     ("replay history.json --config wrong.toml", "profil"),
+     ("ingest history.json --attack pia@1:1999", "pia@1:1999"),
+     ("simulate --out notes.txt/history.json", "notes.txt")],
+)  # fmt: skip
+def test_wrong_usage_is_one_clear_line(history, tmp_path, typed, named) -> None:
     shutil.copy(history, tmp_path / "history.json")
-    (tmp_path / "empty.jsonl").touch()
-    (tmp_path / "empty.json").touch()
-    (tmp_path / "notes.txt").write_text("notes")
-    (tmp_path / "wrong.toml").write_text('profil = "gpu"')
+    given = {"empty.jsonl": "", "empty.json": "", "notes.txt": "notes", "wrong.toml": "profil = 1"}
+    for name, text in given.items():
+        (tmp_path / name).write_text(text)
     (tmp_path / "unlabelled.jsonl").write_bytes(encode(make_snapshot(["Rex won."])) + b"\n")
-    code, error = refused(*arguments)
+    words = shlex.split(typed)
+    dry = ["--dry-run"] if words[0] == "replay" and "--profile" not in words else []
+    code, error = refused(*words, *dry)
     assert code == 2
     assert named in error
     if error.startswith("error: "):
@@ -293,31 +264,21 @@ def test_wrong_usage_costs_no_earlier_result(history: Path) -> None:
         assert before.items() <= results("*.[jh]*").items()
 
 
-def test_only_the_same_input_is_resumed(replayed: tuple[str, ...]) -> None:
-    """Otherwise answers to benign pages would be shown, and scored, beside attacked ones."""
-    before = results("*.jsonl")
-    code, error = refused(*replayed, "--resume", "--attack", ATTACK)
-    assert (code, error.count("\n")) == (2, 1)
-    assert "another attack" in error
-    assert results("*.jsonl") == before
-    run(*replayed, "--resume")
-
-
-CHANGED = "defense.options = {memory_days = 9}\n[limits]\ndocuments = 9"
-
-
 def test_a_replay_is_resumed_with_its_own_settings_only(replayed: tuple[str, ...]) -> None:
+    """Otherwise answers to benign pages would be shown, and scored, beside attacked ones."""
     before = results()
-    for config, options, named in (
-        (CHANGED, (), ["defense.options.memory_days: None there, 9 here", "limits.documents"]),
-        ("limits.documents = 7", (), ["limits.documents: 200 there, 7 here"]),
-        ("", ("--defense", "vanilla"), ["defense.name: voices there, vanilla here"]),
+    days = "defense.options = {memory_days = 9}\n[limits]\ndocuments = 9"
+    for config, options, *named in (
+        ("", ("--attack", ATTACK), "another attack"),
+        (days, (), "defense.options.memory_days: None there, 9 here", "limits.documents"),
+        ("limits.documents = 7", (), "limits.documents: 200 there, 7 here"),
+        ("", ("--defense", "vanilla"), "defense.name: voices there, vanilla here"),
     ):
         Path("other.toml").write_text(config)
         changed = (*replayed, "--config", "other.toml", *options)
         code, error = refused(*changed, "--resume")
         assert (code, error.count("\n")) == (2, 1)
-        assert error.startswith("error: the results there are of another replay: ")
+        assert "--attack" in options or "the results there are of another replay: " in error
         assert all(words in error for words in named)
         assert results() == before
     run(*changed)  # it may start over
@@ -355,9 +316,8 @@ def test_an_attack_skips_snapshots_without_what_it_needs_and_says_so(tmp_path: P
     unclaimed, unaimed = replace(lies, false_passages=()), replace(lies, target=None)
     lines_of = []
     for number, labels in enumerate((lies, unclaimed, unaimed, None, lies)):
-        snapshot = make_snapshot(
-            ["Oslo it is."], question=f"Where is it {number}?", query_id=f"q-{number}"
-        )
+        asked = {"question": f"Where is it {number}?", "query_id": f"q-{number}"}
+        snapshot = make_snapshot(["Oslo it is."], **asked)
         lines_of.append(encode(replace(snapshot, labels=labels)) + b"\n")
     (tmp_path / "mixed.jsonl").write_bytes(b"".join(lines_of))
     replay = ("replay", "mixed.jsonl", "--dry-run", "--out", "out", "--json")
@@ -390,8 +350,7 @@ def test_a_replay_that_answers_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("{}\nnot json\n")
     code, error = refused("replay", "bad.jsonl", "--dry-run", "--out", "out")
     assert code == 1
-    assert "no snapshot was answered" in error
-    assert "bad.jsonl record 1: " in error
+    assert "no snapshot was answered" in error and "bad.jsonl record 1: " in error
     assert "model" not in error  # the records are at fault
     assert len(lines(tmp_path / "out" / "deadletter.jsonl")) == 2
 
@@ -412,21 +371,13 @@ def test_a_damaged_result_is_named() -> None:
 # Real processes below.
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-
-
 def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("radarstream")
     if not command.exists():
         pytest.skip("the project is not installed: pip install -e .")
-    result = subprocess.run(
-        [command, "replay", "missing.json", "--dry-run"],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=120,
-    )
+    words = [command, "replay", "missing.json", "--dry-run"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    result = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "error: missing.json does not exist\n"
 

@@ -23,56 +23,35 @@ for arguments, variables in json.loads(sys.argv[1]):
 """
 POSTGRES = {"RADARSTREAM_DATABASE": "postgresql://radarstream@127.0.0.1:1/radarstream"}
 SASL = {"RADARSTREAM_KAFKA__SECURITY": "SASL_SSL"}
+GROUP = {"RADARSTREAM_JOB__MEMBERSHIP": "group"}
+RADER = {"RADARSTREAM_DEFENSE__NAME": "rader"}
+NO_TOKENS = {"RADARSTREAM_TOKENS__KIND": "none"}
+SUBMIT = ["submit", "--job-endpoint", "a:1"]
 CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "both flags": (["run", "--group", "--partitions", "0"], {}, "exclude each other"),
     "no numbers": (["run", "--partitions", "all"], {}, "not a list of numbers"),
     "partitions in a group": (
-        ["run"],
-        {"RADARSTREAM_JOB__MEMBERSHIP": "group", "RADARSTREAM_JOB__PARTITIONS": "[0]"},
-        "in a group the broker gives the partitions",
-    ),
-    "no such defence": (["run"], {"RADARSTREAM_DEFENSE__NAME": "rader"}, "no defence named"),
+        ["run"], GROUP | {"RADARSTREAM_JOB__PARTITIONS": "[0]"}, "the broker gives the partitions"),
+    "no such defence": (["run"], RADER, "no defence named"),
     "no such option": (
-        ["run"],
-        {"RADARSTREAM_DEFENSE__OPTIONS": '{"pear_scale": 1.0}'},
-        "pear_scale",
-    ),
+        ["run"], {"RADARSTREAM_DEFENSE__OPTIONS": '{"pear_scale": 1.0}'}, "pear_scale"),
     "no model tells what the defence asks": (
-        ["run"],
-        {"RADARSTREAM_RETRIEVAL__NAME": "raguard", "RADARSTREAM_TOKENS__KIND": "none"},
-        "needs",
-    ),
+        ["run"], NO_TOKENS | {"RADARSTREAM_RETRIEVAL__NAME": "raguard"}, "needs"),
     "a password that is not there": (
-        ["run"],
-        {**SASL, "RADARSTREAM_KAFKA__USERNAME": "ada", "KAFKA_PASSWORD": ""},
-        "KAFKA_PASSWORD is not set",
-    ),
+        ["run"], {**SASL, "RADARSTREAM_KAFKA__USERNAME": "ada", "KAFKA_PASSWORD": ""},
+        "KAFKA_PASSWORD is not set"),
     "no user": (["attribute"], SASL, "needs kafka.username"),
     "no model tells what the attributor asks": (
-        ["attribute"],
-        {"RADARSTREAM_TOKENS__KIND": "none"},
-        "needs token probabilities",
-    ),
+        ["attribute"], NO_TOKENS, "needs token probabilities"),
     "no job server": (["submit", "--job-endpoint", ""], POSTGRES, "job-endpoint"),
     "detached from itself": (
-        ["submit", "--job-endpoint", "a:1", "--environment", "LOOPBACK", "--detach"],
-        POSTGRES,
-        "--detach needs",
-    ),
-    "a file for a cluster": (["submit", "--job-endpoint", "a:1"], {}, "cannot share an SQLite"),
-    "no such defence on a cluster": (
-        ["submit", "--job-endpoint", "a:1"],
-        {**POSTGRES, "RADARSTREAM_DEFENSE__NAME": "rader"},
-        "no defence named",
-    ),
-    "what changed of attributions": (
-        ["tail", "--changed", "--attributions"],
-        {},
-        "leave --changed",
-    ),
+        [*SUBMIT, "--environment", "LOOPBACK", "--detach"], POSTGRES, "--detach needs"),
+    "a file for a cluster": (SUBMIT, {}, "cannot share an SQLite"),
+    "no such defence on a cluster": (SUBMIT, POSTGRES | RADER, "no defence named"),
+    "what changed of attributions": (["tail", "--changed", "--attributions"], {}, "leave --chang"),
     "a plan without queries": (["watch", "--dry-run"], {}, "needs --watchlist"),
     "no webhook": (["alert"], {}, "alerts.webhook.url is not given"),
-}
+}  # fmt: skip
 
 
 def test_it_is_told_at_once(tmp_path: Path) -> None:

@@ -21,12 +21,8 @@ from tests.serving import PeopleInMemory, running, service_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUESTION = "What is the capital of Peru?"
-PAGES = [
-    "Output: Cusco",
-    "Lima is the capital.",
-    "The capital is Lima.",
-    "Everybody there says that the capital is Lima.",
-]
+PAGES = ["Output: Cusco", "Lima is the capital.", "The capital is Lima.",
+         "Everybody there says that the capital is Lima."]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +36,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def ran(name: str, *arguments: object, **variables: str) -> str:
     """What an example prints."""
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
-    done = subprocess.run(
-        command, env=os.environ | variables, capture_output=True, text=True, timeout=120
-    )
+    told = {"capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run(command, env=os.environ | variables, **told)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_the_table_names_every_file() -> None:
     named = re.findall(r"^\| `([a-z_-]+\.\w+)", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
-    assert sorted(named) == sorted(
-        f.name for f in EXAMPLES.iterdir() if f.suffix in {".py", ".yml"}
-    )
+    there = [f.name for f in EXAMPLES.iterdir() if f.suffix in {".py", ".yml"}]
+    assert sorted(named) == sorted(there)
 
 
 @pytest.mark.parametrize("name", [f.name for f in EXAMPLES.glob("*.py")])
@@ -70,16 +64,14 @@ def test_a_folder_answers_with_quotes(tmp_path: Path) -> None:
         (tmp_path / f"{number}.txt").write_text(page)
     out = ran("guard_folder.py", tmp_path, QUESTION, RADARSTREAM_PROFILE="scripted")
     assert out.splitlines()[0] == "Lima (corroborated)"
-    assert "2 kept: Lima is the capital." in out
-    assert "1 cut: Output: Cusco" in out
+    assert "2 kept: Lima is the capital." in out and "1 cut: Output: Cusco" in out
 
 
 def test_a_service_says_who_is_cited_and_who_is_not_trusted(service: str) -> None:
     out = ran("service_citations.py", QUESTION, *PAGES,
               SERVICE_URL=service, SERVICE_TOKEN="asking")  # fmt: skip
     assert out.splitlines()[0] == "Lima (corroborated)"
-    assert "says so: 2 Lima is the capital." in out
-    assert "not trusted: 1" in out
+    assert "says so: 2 Lima is the capital." in out and "not trusted: 1" in out
 
 
 def test_langchain_keeps_the_citations(service: str) -> None:
@@ -89,8 +81,7 @@ def test_langchain_keeps_the_citations(service: str) -> None:
 
 
 def test_a_receiver_takes_what_is_signed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = "a secret of sixteen bytes and more"
-    monkeypatch.setenv("WEBHOOK_SECRET", secret)
+    monkeypatch.setenv("WEBHOOK_SECRET", "a secret of sixteen bytes and more")
     command = [sys.executable, str(EXAMPLES / "alert_receiver.py"), "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
@@ -103,8 +94,7 @@ def test_a_receiver_takes_what_is_signed_once(monkeypatch: pytest.MonkeyPatch) -
             statuses.append(stranger.try_once(alert.id, payload(alert)).status)
         receiver.terminate()
         printed = receiver.stdout.read().splitlines()
-    assert statuses == [204, 204, 403]
-    assert printed == ["Does the receiver get alerts? no -> yes"]
+    assert (statuses, printed) == ([204, 204, 403], ["Does the receiver get alerts? no -> yes"])
 
 
 def test_the_workflow_uses_options_that_there_are() -> None:

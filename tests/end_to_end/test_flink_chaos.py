@@ -27,15 +27,7 @@ def test_disorder_stays_within_the_allowed_lateness_and_is_disorder() -> None:
 def test_every_kill_has_its_stage(size: Chaos) -> None:
     drawn = stages(size, Random(0))
     assert len(drawn) == len(size.parallelisms)
-    assert (
-        Counter(kind for kinds in drawn for kind in kinds)
-        == Counter(
-            {
-                "task manager": size.task_manager_kills,
-                "job manager": size.job_manager_kills,
-                "Python worker": size.worker_kills,
-                "worker pool": size.pool_kills,
-            }
-        )
-        - Counter()
-    )
+    names = ("task manager", "job manager", "Python worker", "worker pool")
+    kills = (size.task_manager_kills, size.job_manager_kills, size.worker_kills, size.pool_kills)
+    killed = Counter(kind for kinds in drawn for kind in kinds)
+    assert killed == +Counter(dict(zip(names, kills, strict=True)))

@@ -85,7 +85,6 @@ def test_commands_pass_over_a_bomb_and_say_so(own_broker: Broker, tmp_path: Path
         assert "cannot read snapshots.deadletter/0 offset 1: oversized_record" in listed.output
         alert = done("alert", "--once", "--config", config, WEBHOOK_SECRET="canary-secret")
         assert alert.returncode == 0, alert.stderr
-        assert "an answer cannot be read" in alert.stderr
-        assert "1 unreadable" in alert.stderr
+        assert "an answer cannot be read" in alert.stderr and "1 unreadable" in alert.stderr
     with TopicReader(options, [ANSWERS], group="alerts") as reader:
         assert reader.at_end()

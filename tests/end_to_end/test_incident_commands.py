@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -53,19 +54,13 @@ def settings_text(directory: Path, more: str = "") -> str:
 
 
 def command(config: Path, *arguments: str, code: int = 0) -> Result:
-    name = 2 if arguments[0] in ("incidents", "quarantine") else 1
-    given = [*arguments[:name], *arguments[name:], "--config", str(config)]
-    result = CliRunner().invoke(app, given)
+    result = CliRunner().invoke(app, [*arguments, "--config", str(config)])
     assert result.exit_code == code, f"{result.output}\n{result.exception!r}"
     return result
 
 
 def answer_of(
-    config: Path,
-    texts: tuple[str, ...],
-    answer: str,
-    question: str = "Who won?",
-    query: str = "cup",
+    config: Path, texts: Sequence[str], answer: str, question: str = "Who won?", query: str = "cup"
 ) -> None:
     """Keep a case, as the job does."""
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
@@ -80,68 +75,70 @@ def program(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return done(*arguments, "--config", config)
 
 
+def told_by(config: Path, *arguments: str) -> Any:
+    return json.loads(command(config, *arguments, "--json").output)
+
+
 def test_without_a_broker(config: Path) -> None:
+    """From the complaint to the last of several decisions, each of which takes the one before."""
     answer_of(config, LIES, "Rome")
-    told = json.loads(command(config, "complain", "cup", "--sender", "ada", "--json").output)
+    told = told_by(config, "complain", "cup", "--sender", "ada")
     assert (told["query_id"], told["step"], told["answer"]) == ("cup", 0, "Rome")
-    listed = json.loads(command(config, "incidents", "list", "--json").output)
-    assert [(r["state"], r["status"]) for r in listed] == [("open", None)]
-    short = listed[0]["incident"][:6]
-    assert "not attributed yet" in command(config, "incidents", "show", short).output
+    (listed,) = told_by(config, "incidents", "list")
+    assert (listed["state"], listed["status"]) == ("open", None)
+    short = listed["incident"][:6]
+    show, held = ("incidents", "show", short), ("quarantine", "list")
+    assert "not attributed yet" in command(config, *show).output
 
     ended = program(config, "attribute", "--no-kafka", "--once")
     assert ended.returncode == 0, ended.stderr
-    shown = json.loads(command(config, "incidents", "show", short, "--json").output)
-    assert shown["state"] == "judged"
+    shown = told_by(config, *show)
     incident = shown["event"]
-    assert incident["attributor"] == "rag_origin"
-    assert "wrong answer: Rome" in command(config, "incidents", "show", short).output
-    assert "proposed" in command(config, "quarantine", "list", "--proposed").output
-
-    asked = command(config, "incidents", "approve", short, code=1)  # nobody can be asked here
+    assert (shown["state"], incident["attributor"]) == ("judged", "rag_origin")
+    assert "wrong answer: Rome" in command(config, *show).output
+    assert "proposed" in command(config, *held, "--proposed").output
     flagged = [text for text in incident["texts"] if text["flagged"]]
-    assert f"{len(flagged)} texts are left out of snapshots of this query: " in asked.output
-    assert all(text["url"] in asked.output for text in flagged)
-    held = command(config, "quarantine", "list", "cup", "--proposed", "--json")
-    one, *rest = [row["text_key"] for row in json.loads(held.output)]
-    assert one in command(config, "incidents", "show", short).output
-    some = command(config, "incidents", "approve", short, "--text", one[:9], "--yes", "--json",
-                   "--by", "ada")  # fmt: skip
-    assert len(json.loads(some.output)["event"]["left_in"]) == len(flagged) - 1 == len(rest)
-    held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)
-    assert [row["text_key"] for row in held] == [one]
+    asked = command(config, "incidents", "approve", short, code=1)  # nobody can be asked here
+    for words in (f"{len(flagged)} texts are left out of snapshots of this query: ",
+                  *(text["url"] for text in flagged)):  # fmt: skip
+        assert words in asked.output
+
+    one, *rest = [row["text_key"] for row in told_by(config, *held, "cup", "--proposed")]
+    assert one in command(config, *show).output
+    some = told_by(config, "incidents", "approve", short, "--text", one[:9], "--yes", "--by", "ada")
+    assert len(some["event"]["left_in"]) == len(flagged) - 1 == len(rest)
+    assert [row["text_key"] for row in told_by(config, *held, "cup")] == [one]
     command(config, "incidents", "approve", short, "--text", "t-none", "--yes", code=1)
-    said = command(config, "incidents", "approve", short, "--yes", "--json")
-    assert json.loads(said.output)["event"]["status"] == Status.APPROVED
-    held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)
-    assert {text["excerpt"] for text in incident["texts"] if text["flagged"]} == {
-        row["excerpt"] for row in held
-    }
-    command(config, "quarantine", "release", "cup", held[0]["text_key"][:10], "--yes")
+    approved = told_by(config, "incidents", "approve", short, "--yes")
+    assert approved["event"]["status"] == Status.APPROVED
+    rows = told_by(config, *held, "cup")
+    assert {text["excerpt"] for text in flagged} == {row["excerpt"] for row in rows}
+
+    command(config, "quarantine", "release", "cup", rows[0]["text_key"][:10], "--yes")
     command(config, "incidents", "dismiss", short, "--yes")
-    assert json.loads(command(config, "quarantine", "list", "--json").output) == []
-    shown = command(config, "incidents", "show", short).output
-    assert "cleared" in shown and "blamed" not in shown
-    let_in = command(config, "quarantine", "list", "--proposed").output
-    assert "dismissed" in let_in
-    assert "proposed" not in let_in
+    assert told_by(config, *held) == []
+    for words, shown, not_shown in (
+        (show, "cleared", "blamed"),
+        ((*held, "--proposed"), "dismissed", "proposed"),
+        ((*held, "cup"), "no text of query 'cup' is left out", "cleared"),
+    ):
+        output = command(config, *words).output
+        assert shown in output and not_shown not in output
     nothing_held = command(config, "quarantine", "release", "cup", "--yes", code=1)
     assert str(nothing_held.exception) == "query 'cup' has no text in quarantine"
-    listed = command(config, "quarantine", "list", "cup").output
-    assert "no text of query 'cup' is left out" in listed
+
     command(config, "incidents", "approve", short, "--yes")
-    assert json.loads(command(config, "quarantine", "list", "--json").output)
-    erred = json.loads(command(config, "incidents", "model-erred", short, "--yes", "--json").output)
-    assert erred["decision"] == "model_erred"
-    assert erred["event"]["status"] == Status.NOTHING_FLAGGED
-    assert erred["event"]["detail"] == "a person said that the model erred"
-    assert json.loads(command(config, "quarantine", "list", "--json").output) == []
-    (listed,) = json.loads(command(config, "incidents", "list", "--json").output)
+    assert told_by(config, *held)
+    erred = told_by(config, "incidents", "model-erred", short, "--yes")
+    because = "a person said that the model erred"
+    found = (erred["decision"], erred["event"]["status"], erred["event"]["detail"])
+    assert found == ("model_erred", Status.NOTHING_FLAGGED, because)
+    assert told_by(config, *held) == []
+    (listed,) = told_by(config, "incidents", "list")
     assert listed["decision"] == "model_erred"
     assert "the model erred" in command(config, "incidents", "list").output
-    shown = command(config, "incidents", "show", short).output
-    assert "a person said that the model erred" in shown
-    assert "blamed" not in shown
+    output = command(config, *show).output
+    assert because in output and "blamed" not in output
     for unknown in ("ffffffff", ""):
         command(config, "incidents", "show", unknown, code=1)
 
@@ -155,28 +152,20 @@ def test_a_flood_of_names_is_one_row(config: Path) -> None:
         told = Complaint(name, now, "cup", answer="Rome", step=0)
         take_in(engine, told, Rules(complaints_per_day=500), now)
     engine.dispose()
-    rows = json.loads(command(config, "incidents", "list", "--json").output)
-    (cup,) = [row for row in rows if row["query_id"] == "cup"]
+    cup, *others = told_by(config, "incidents", "list")
     counted = {"trusted": 1, "other": 200}
-    assert (cup["complaints"], cup["senders"]) == (201, counted)
-    assert cup == rows[0]
+    assert (cup["query_id"], cup["complaints"], cup["senders"]) == ("cup", 201, counted)
+    assert "cup" not in {row["query_id"] for row in others}
     listed = command(config, "incidents", "list").output
-    assert "1 trusted, 200 other" in listed
-    assert "name 0" not in listed
+    assert "1 trusted, 200 other" in listed and "name 0" not in listed
     shown = command(config, "incidents", "show", cup["incident"]).output
     assert "senders: 1 trusted, 200 other: zoe, name 000," in shown
     assert "name 018, and 181 more" in shown
-    detailed = json.loads(command(config, "incidents", "show", cup["incident"], "--json").output)
+    detailed = told_by(config, "incidents", "show", cup["incident"])
     names = detailed["senders"].pop("names")
-    assert detailed["senders"] == counted
-    assert names[0] == {
-        "name": "zoe",
-        "trusted": True,
-        "confirmed": 3,
-        "dismissed": 0,
-        "unconfirmed": 0,
-    }
-    assert len(names) == 201
+    assert (detailed["senders"], len(names)) == (counted, 201)
+    record = {"confirmed": 3, "dismissed": 0, "unconfirmed": 0}
+    assert names[0] == {"name": "zoe", "trusted": True} | record
 
 
 LOOKING = """
@@ -213,19 +202,16 @@ def test_who_looks_or_edits_makes_no_database(tmp_path: Path) -> None:
     for typed in LOOKING.split("\n")[1:-1]:
         result = CliRunner().invoke(app, [*typed.split(), "--config", str(config)])
         assert isinstance(result.exception, ConfigurationError), typed
-        assert str(absent) in str(result.exception)
-        assert "`database`" in str(result.exception)
+        assert str(absent) in str(result.exception) and "`database`" in str(result.exception)
         assert list(absent.parent.iterdir()) == []
 
 
 def test_a_question_names_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     for typed in ("who  WON?", "Who won", "who won ?!", "Who\u200b won."):
-        told = json.loads(command(config, "complain", typed, "--json").output)
-        assert told["query_id"] == "cup"
-    command(config, "complain", "Who lost?", code=1)
-    command(config, "complain", "nobody", code=1)
-    command(config, "complain", "cup", "--comment", "x" * 3_000, code=1)
+        assert told_by(config, "complain", typed)["query_id"] == "cup"
+    for wrong in (["Who lost?"], ["nobody"], ["cup", "--comment", "x" * 3_000]):
+        command(config, "complain", *wrong, code=1)
 
 
 def test_of_two_queries_that_ask_the_same_none_is_guessed(config: Path) -> None:
@@ -237,23 +223,22 @@ def test_of_two_queries_that_ask_the_same_none_is_guessed(config: Path) -> None:
         assert isinstance(result.exception, ConfigurationError)
         assert "2 queries ask this" in str(result.exception)
         assert str(result.exception).endswith(": cup, cup-2")
-    assert json.loads(command(config, "incidents", "list", "--json").output) == []
+    assert told_by(config, "incidents", "list") == []
 
 
 def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     command(config, "complain", "cup", "--sender", "ada")
     assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
-    incident = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
+    incident = told_by(config, "incidents", "list")[0]["incident"]
     command(config, "incidents", "approve", incident, "--yes")
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
     with engine.begin() as connection:
         connection.execute(delete(KEPT_ANSWERS))  # cases go first; what was decided stays
-    held = json.loads(command(config, "quarantine", "list", "who won", "--json").output)
-    assert held
+    assert told_by(config, "quarantine", "list", "who won")
     command(config, "quarantine", "release", "who lost", "--yes", code=1)
     command(config, "quarantine", "release", "who won", "--yes")
-    assert json.loads(command(config, "quarantine", "list", "--json").output) == []
+    assert told_by(config, "quarantine", "list") == []
     arguments = ["state", "forget", "WHO WON", "--yes", "--json", "--config", str(config)]
     forgotten = CliRunner().invoke(app, arguments)
     told = json.loads(forgotten.stdout)
@@ -281,7 +266,7 @@ def test_an_option_left_empty_is_no_default(config: Path) -> None:
     for option, value in product(("--sender", "--answer"), ("", "  ")):
         refused = command(config, "complain", "cup", option, value, code=1)
         assert str(refused.exception).startswith(f"{option} is empty")
-    assert json.loads(command(config, "incidents", "list", "--json").output) == []
+    assert told_by(config, "incidents", "list") == []
 
 
 ORDINARY = ("Zoë 山田", "ada@example.org", "José María", "علي", "🐝", "x" * 200, "علی\u200cرضا",
@@ -291,8 +276,7 @@ ORDINARY = ("Zoë 山田", "ada@example.org", "José María", "علي", "🐝", 
 def test_ordinary_names_are_taken(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     for name in ORDINARY:
-        told = json.loads(command(config, "complain", "cup", "--sender", name, "--json").output)
-        assert told["sender"] == name
+        assert told_by(config, "complain", "cup", "--sender", name)["sender"] == name
 
 
 def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
@@ -303,12 +287,10 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
         connection.execute(update(COMPLAINTS).values(sender=HOSTILE))
     engine.dispose()
     assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
-    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
-    for arguments in (("incidents", "list"), ("incidents", "show", short), ("quarantine", "list")):
-        for more in ((), ("--json",)):
-            output = command(config, *arguments, *more).output
-            assert "\u202e" not in output
-            assert "\x9b" not in output
+    short = told_by(config, "incidents", "list")[0]["incident"]
+    words = (("incidents", "list"), ("incidents", "show", short), ("quarantine", "list"))
+    for arguments, more in product(words, ((), ("--json",))):
+        assert not {"\u202e", "\x9b"} & set(command(config, *arguments, *more).output)
     assert "[bold]x" in command(config, "incidents", "list").output
 
 
@@ -342,23 +324,17 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
     answer_of(config, LIES, "Rome")
     complaint = replace(COMPLAINT, query_id="cup", answer="Rome", step=0, sender="ada")
     with KafkaSink(options) as sink:  # what cannot be read, or is not taken, holds nothing up
-        bad = [
-            b"{}",
-            b"\xff",
-            encode(replace(COMPLAINT, query_id="nobody")),
-            None,
-            encode(complaint),
-        ]
-        bad.append(encode(replace(COMPLAINT, sender="a\u202eda", answer="Rome", step=0)))
+        hidden = replace(COMPLAINT, sender="a\u202eda", answer="Rome", step=0)
+        nobody = replace(COMPLAINT, query_id="nobody")
+        bad = [b"{}", b"\xff", encode(nobody), None, encode(complaint), encode(hidden)]
         sink.send([Message("answers.complaints", "cup", value) for value in bad])
 
     ended = program(config, "attribute", "--once")
     assert ended.returncode == 0, ended.stderr
     (incident,) = taught_events(options)
     assert (incident.query_id, incident.answer, incident.senders) == ("cup", "Rome", 1)
-    tail = command(config, "tail", "--attributions", "--once")
-    assert "wrong Rome" in tail.output
-    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
+    assert "wrong Rome" in command(config, "tail", "--attributions", "--once").output
+    short = told_by(config, "incidents", "list")[0]["incident"]
     command(config, "incidents", "approve", short, "--yes")
     assert program(config, "attribute", "--once").returncode == 0
     assert [event.revision for event in taught_events(options)] == [0, 1]

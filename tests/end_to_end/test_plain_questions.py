@@ -9,23 +9,16 @@ import pytest
 from radarstream import Guard
 from radarstream.schemas.verdict import Abstention
 
+COUNCIL = (
+    "The council met on Monday. Ann Lee, the mayor of Exampleton, opened the meeting. "
+    "The bridge was discussed."
+)
+NOTES = "The mayor of Exampleton is Ann Lee. She took office in 2015."
+NEWS = "Ann Lee has been the mayor of Exampleton since 2015, when she beat Bob Ray."
 PAGES = [
-    {
-        "url": "https://council.example/minutes",
-        "title": "Minutes of the council",
-        "text": "The council met on Monday. Ann Lee, the mayor of Exampleton, opened the meeting."
-        " The bridge was discussed.",
-    },
-    {
-        "url": "https://notes.test/exampleton",
-        "title": "Notes",
-        "text": "The mayor of Exampleton is Ann Lee. She took office in 2015.",
-    },
-    {
-        "url": "https://news.invalid/town",
-        "title": "Town news",
-        "text": "Ann Lee has been the mayor of Exampleton since 2015, when she beat Bob Ray.",
-    },
+    {"url": "https://council.example/minutes", "title": "Minutes of the council", "text": COUNCIL},
+    {"url": "https://notes.test/exampleton", "title": "Notes", "text": NOTES},
+    {"url": "https://news.invalid/town", "title": "Town news", "text": NEWS},
 ]
 SERVED = [
     "Peru (Spanish: Perú) is a country in western South America. "

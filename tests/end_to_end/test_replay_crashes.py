@@ -54,8 +54,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(history: Path, out: Path) -> list[str]:
     baselines = "majority,majority:memory=true"
-    planted = ["--attack", "poison@2:every-2"]
-    options = ["--dry-run", "--baselines", baselines, *planted]
+    options = ["--dry-run", "--baselines", baselines, *["--attack", "poison@2:every-2"]]
     return ["replay", str(history), *options, "--out", str(out)]
 
 

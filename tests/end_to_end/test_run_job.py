@@ -19,14 +19,11 @@ SETTINGS = Path(__file__).parents[2] / "infra" / "settings"
 def test_the_runbook_works_with_the_shipped_settings(own_broker, tmp_path, monkeypatch) -> None:
     """Broker, password, database and models are this test's; everything else is as shipped."""
     options = own_broker.options(partitions=2)
-    ours = {
-        "RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap,
-        "RADARSTREAM_KAFKA__SECURITY": "PLAINTEXT",
-        "RADARSTREAM_KAFKA__REPLICATION": "1",
-        "RADARSTREAM_KAFKA__PARTITIONS": "2",
-        "RADARSTREAM_DATABASE": f"sqlite:///{tmp_path / 'state.db'}",
-        "RADARSTREAM_PROFILE": "scripted",
-    }
+    kafka = {"SECURITY": "PLAINTEXT", "REPLICATION": "1", "PARTITIONS": "2"}
+    kafka |= {"BOOTSTRAP": options.bootstrap}
+    ours = {f"RADARSTREAM_KAFKA__{name}": value for name, value in kafka.items()}
+    ours["RADARSTREAM_DATABASE"] = f"sqlite:///{tmp_path / 'state.db'}"
+    ours["RADARSTREAM_PROFILE"] = "scripted"
     for name, value in ours.items():
         monkeypatch.setenv(name, value)
     prod = ["--config", str(SETTINGS / "production.toml")]
@@ -56,26 +53,16 @@ def test_the_runbook_works_with_the_shipped_settings(own_broker, tmp_path, monke
         job.wait_for("stopped")
     assert len(events(options, ANSWERS)) == 30
     assert len(succeeds("tail", "--once", "--json").splitlines()) == 30
-    for command in (
-        ("topics", "describe"),
-        ("tail", "--once", "--changed"),
-        ("deadletter", "list"),
-        ("state", "show"),
-    ):
-        succeeds(*command)
+    for command in ("topics describe", "tail --once --changed", "deadletter list", "state show"):
+        succeeds(*command.split())
 
 
 def test_a_stream_of_dead_letters_ends_the_job(own_broker: Broker, tmp_path: Path) -> None:
     options = own_broker.options()
     produce(options, [])
-    broken = [
-        OutboxRecord(
-            "search.snapshots", Envelope(str(i), "search.snapshot", "test", str(i), "x"), b"{"
-        )
-        for i in range(30)
-    ]
+    broken = [Envelope(str(i), "search.snapshot", "test", str(i), "x") for i in range(30)]
     with KafkaSink(options) as sink:
-        sink.publish(broken)
+        sink.publish([OutboxRecord("search.snapshots", envelope, b"{") for envelope in broken])
     with running_job(options, tmp_path, RADARSTREAM_JOB__DEAD_SHARE_AFTER="20") as job:
         assert job.process.wait(60) == 3
     assert "100% of the last 20 inputs became dead letters" in job.log_file.read_text()

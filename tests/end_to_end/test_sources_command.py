@@ -43,11 +43,10 @@ def call(*arguments: str) -> Result:
 def test_the_list_says_who_taught_what_since_when(engine: Engine):
     listed = json.loads(call("list", "--json", "--limit", "2").stdout)
     assert listed["sources"] == 3
-    first, second = listed["rows"]
-    assert (first["domain"], first["verdict"], first["wrong_answers"]) == (LIARS[0], "blocked", 2)
-    assert (second["domain"], second["verdict"], second["wrong_answers"]) == (LIARS[1], None, 2)
-    assert second["first"][:10] == "2025-03-15"
-    assert second["last"][:10] == "2025-03-29"
+    told = [(one["domain"], one["verdict"], one["wrong_answers"]) for one in listed["rows"]]
+    assert told == [(LIARS[0], "blocked", 2), (LIARS[1], None, 2)]
+    second = listed["rows"][1]
+    assert (second["first"][:10], second["last"][:10]) == ("2025-03-15", "2025-03-29")
     assert second["claims"] == [MAYOR[2]]
 
 
@@ -65,10 +64,8 @@ def test_what_pages_say_cannot_harm_a_terminal(engine: Engine):
         store.write_event(connection, replace(events()[0], answer=HOSTILE))
     for command in (["list"], ["show", LIARS[0]]):
         shown = call(*command).stdout
-        assert LIARS[0] in shown
-        assert "\x1b" not in shown
-        assert "[red]Lovelace" in shown  # shown, not interpreted
-        assert "x" * 200 not in shown
+        assert LIARS[0] in shown and "[red]Lovelace" in shown  # shown, not interpreted
+        assert "\x1b" not in shown and "x" * 200 not in shown
 
 
 def test_a_narrow_terminal_cuts_neither_domains_nor_dates(engine, monkeypatch):

@@ -45,57 +45,33 @@ class Directory:
         self.watchlist = path / "watchlist.yaml"
         self.watchlist.write_text(LIST)
         self.database = f"sqlite:///{path / 'state.sqlite'}"
+        kafka = f'bootstrap = "{bootstrap}", topic_prefix = "{prefix}", partitions = 2'
+        timeouts = "request_timeout_s = 5.0, delivery_timeout_s = 20.0"
+        search = f'base_url = "{service.url}", timeout_s = 2.0'
+        pauses = "first_pause_s = 0.01, longest_pause_s = 0.05"
         (path / "settings.toml").write_text(
-            f"""
-profile = "scripted"
-database = "{self.database}"
-[kafka]
-bootstrap = "{bootstrap}"
-topic_prefix = "{prefix}"
-partitions = 2
-request_timeout_s = 5.0
-delivery_timeout_s = 20.0
-[search]
-base_url = "{service.url}"
-timeout_s = 2.0
-first_pause_s = 0.01
-longest_pause_s = 0.05
-[telemetry]
-listen = ""
-log_level = "debug"
-"""
+            f'profile = "scripted"\ndatabase = "{self.database}"\nkafka = {{{kafka}, {timeouts}}}\n'
+            f"search = {{{search}, {pauses}}}\ntelemetry = {{listen = '', log_level = 'debug'}}\n"
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a process that began as one, for what its environment and command line show."""
-        environment = {
-            **os.environ,
-            "SERPAPI_KEY": self.key,
-            "NO_PROXY": "127.0.0.1",
-            "PYTHONPATH": str(REPOSITORY),
-        }
+        environment = os.environ | self.variables | {"PYTHONPATH": str(REPOSITORY)}
         code = "from radarstream.pipelines.cli.app import main; main()"
+        words = [sys.executable, "-c", code, *arguments, "--config", "settings.toml"]
         with (self.path / "out").open("ab") as out, (self.path / "err").open("ab") as err:
-            return subprocess.Popen(
-                [sys.executable, "-c", code, *arguments, "--config", "settings.toml"],
-                cwd=self.path,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-            )
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+            return subprocess.Popen(words, cwd=self.path, env=environment, **pipes)
 
     def run(self, *arguments: str) -> int:
-        program = started(
-            *(*arguments, "--config", "settings.toml"),
-            directory=self.path,
-            out=self.path / "out",
-            err=self.path / "err",
-            SERPAPI_KEY=self.key,
-            NO_PROXY="127.0.0.1",
-        )
-        with program as running:
+        place = {"directory": self.path, "out": self.path / "out", "err": self.path / "err"}
+        typed = (*arguments, "--config", "settings.toml")
+        with started(*typed, **place, **self.variables) as running:
             return running.wait(60)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {"SERPAPI_KEY": self.key, "NO_PROXY": "127.0.0.1"}
 
     def said(self) -> str:
         return (self.path / "out").read_text() + (self.path / "err").read_text()
@@ -126,8 +102,7 @@ def test_watching_reloading_and_stopping(directory, service, own_broker, prefix)
     process = directory.start("watch", "--watchlist", "watchlist.yaml")
     try:
         until(lambda: directory.fetched() == {"cup", "france"})
-        shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
-        assert KEY.encode() not in shown
+        assert KEY.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
         directory.watchlist.write_text("queries: [{question: a, k: 0}]")
         process.send_signal(signal.SIGHUP)
         until(lambda: "stays as it was" in directory.said())
@@ -142,11 +117,8 @@ def test_watching_reloading_and_stopping(directory, service, own_broker, prefix)
     options = own_broker.options(topic_prefix=prefix)
     records = [record for _, record in events(options, "search.snapshots")]
     snapshots = {s.query.id: s for s in (decode_snapshot(r, limits=Limits()) for r in records)}
-    assert {name: len(s.documents) for name, s in snapshots.items()} == {
-        "cup": 10,
-        "france": 20,
-        "new": 10,
-    }
+    sizes = {name: len(s.documents) for name, s in snapshots.items()}
+    assert sizes == {"cup": 10, "france": 20, "new": 10}
     assert snapshots["cup"].query.tags == ("sport",)
     assert KEY.encode() not in b"".join(records)
     assert directory.holds_the_key() == []
@@ -158,6 +130,9 @@ def test_once_a_refused_key_and_a_plan(directory: Directory, service: SearchServ
     assert directory.run("watch", "--watchlist", "watchlist.yaml", "--dry-run", "--json") == 0
     plan = json.loads((directory.path / "out").read_text())
     assert (plan["credits_at_start"], plan["credits_a_month"]) == (3, 2232.0)
+    (directory.path / "out").unlink()
+    assert directory.run("watch", "--schema") == 0
+    assert "queries" in json.loads((directory.path / "out").read_text())["properties"]
     assert service.requests == []
     service.otherwise = lambda _: Reply({"error": "Invalid API key: {key}"}, 401)
     assert directory.run("watch", "--watchlist", "watchlist.yaml", "--once") == 2
@@ -168,6 +143,11 @@ def test_once_a_refused_key_and_a_plan(directory: Directory, service: SearchServ
 def test_backfill_to_a_file_asks_first_and_resumes(directory, service) -> None:
     ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
     ask += ["--out", "history.jsonl"]
+    directory.key = ""  # which it misses before it asks
+    assert directory.run(*ask) == 2
+    assert "SERPAPI_KEY is not set; `radarstream ingest` publishes" in directory.said()
+    assert "--yes" not in directory.said()
+    directory.key = KEY
     assert directory.run(*ask) == 2
     assert "error: give --yes to spend 6 credits\n" in directory.said()
     assert service.requests == []
@@ -175,30 +155,13 @@ def test_backfill_to_a_file_asks_first_and_resumes(directory, service) -> None:
     service.replies.extend([Reply({"error": "{key}"}, 400)])
     assert directory.run(*ask, "--yes") == 1
     lines = (directory.path / "history.jsonl").read_bytes().splitlines()
-    assert len(lines) == 3
-    assert directory.run(*ask, "--yes") == 0
+    assert (len(lines), directory.run(*ask, "--yes")) == (3, 0)
     lines = (directory.path / "history.jsonl").read_bytes().splitlines()
     found = [decode_snapshot(line, limits=Limits()) for line in lines]
-    assert sorted(s.id for s in found) == sorted({s.id for s in found})
-    assert len(found) == 4
+    assert (sorted(s.id for s in found), len(found)) == (sorted({s.id for s in found}), 4)
     assert {s.provenance.value for s in found} == {"date_restricted"}
     engine = open_engine(directory.database)
-    period = time.strftime("%Y-%m", time.gmtime())
-    assert credits_used(engine, period) == 7
+    assert credits_used(engine, time.strftime("%Y-%m", time.gmtime())) == 7
     engine.dispose()
     assert directory.holds_the_key() == []
     assert KEY not in directory.said()
-
-
-def test_a_backfill_misses_its_key_before_it_asks(directory, service) -> None:
-    ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
-    directory.key = ""
-    assert directory.run(*ask, "--out", "history.jsonl") == 2
-    assert "SERPAPI_KEY is not set; `radarstream ingest` publishes" in directory.said()
-    assert "--yes" not in directory.said()
-    assert service.requests == []
-
-
-def test_the_schema_is_printed(directory: Directory) -> None:
-    assert directory.run("watch", "--schema") == 0
-    assert "queries" in json.loads((directory.path / "out").read_text())["properties"]

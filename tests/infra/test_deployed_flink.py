@@ -22,13 +22,9 @@ class DeployedJobServer(JobServer):
 
     def command(self) -> list[str]:
         (container,) = (c for c in containers() if c["name"] == "job-server")
-        machine = Machine(
-            self.directory,
-            {
-                "radarstream-flink-rest:8081": f"127.0.0.1:{self.job_manager.rest}",
-                "/beam-staging": str(self.directory / "beam-staging"),
-            },
-        )
+        rest, staging = f"127.0.0.1:{self.job_manager.rest}", str(self.directory / "beam-staging")
+        places = {"radarstream-flink-rest:8081": rest, "/beam-staging": staging}
+        machine = Machine(self.directory, places)
         own = {"job-port": self.port, "artifact-port": self.artifacts}
         arguments = [machine.here(argument) for argument in container["args"]]
         arguments += [f"--{name}={port}" for name, port in own.items()]
@@ -56,17 +52,11 @@ def test_flink_and_the_job_server_start_with_what_the_operator_is_given(tmp_path
         told = {pair["key"]: pair["value"] for pair in job_manager.ask("/jobmanager/config")}
         assert {name: told.get(name) for name in given} == given
         slots = int(given["taskmanager.numberOfTaskSlots"])
-        until(
-            lambda: job_manager.ask("/overview")["slots-total"] == slots,
-            READY_S,
-            servers[1].log.read_text,
-        )
+        there = lambda: job_manager.ask("/overview")["slots-total"] == slots  # noqa: E731
+        until(there, READY_S, servers[1].log.read_text)
         assert job_server.process
-        listening = {
-            connection.laddr.port
-            for connection in psutil.Process(job_server.process.pid).net_connections("tcp")
-            if connection.status == psutil.CONN_LISTEN
-        }
+        found = psutil.Process(job_server.process.pid).net_connections("tcp")
+        listening = {one.laddr.port for one in found if one.status == psutil.CONN_LISTEN}
         assert listening == {job_server.port, job_server.artifacts}
         for server in reversed(servers):
             assert server.process

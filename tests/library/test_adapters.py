@@ -11,6 +11,7 @@ from radarstream import Guard
 QUERY = "What is the capital of Peru?"
 TEXTS = ["Lima is the capital of Peru.", "Cusco is the capital of Peru.", "Lima is its capital."]
 SITES = ["https://one.example", "https://liar.example", "https://two.example"]
+PAGES = list(zip(TEXTS, SITES, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +33,11 @@ def test_langchain(guard) -> None:
     documents = pytest.importorskip("langchain_core.documents")
     from radarstream.adapters.langchain import GuardCompressor
 
-    given = [
-        documents.Document(t, metadata={"source": s}) for t, s in zip(TEXTS, SITES, strict=True)
-    ]
+    given = [documents.Document(t, metadata={"source": s}) for t, s in PAGES]
     compressor = GuardCompressor(guard=guard)
     assert compressor.compress_documents(given, QUERY) == [given[0], given[2]]
     assert asyncio.run(compressor.acompress_documents(given, QUERY)) == [given[0], given[2]]
-    event = guard.answer(QUERY, given).event
-    assert event.sources[0].url == SITES[0]
+    assert guard.answer(QUERY, given).event.sources[0].url == SITES[0]
 
 
 def test_llama_index(guard) -> None:
@@ -58,9 +56,7 @@ def test_haystack(guard, monkeypatch) -> None:
     haystack = pytest.importorskip("haystack")
     from radarstream.adapters.haystack import GuardDocuments
 
-    given = [
-        haystack.Document(content=t, meta={"url": s}) for t, s in zip(TEXTS, SITES, strict=True)
-    ]
+    given = [haystack.Document(content=t, meta={"url": s}) for t, s in PAGES]
     pipeline = haystack.Pipeline()
     pipeline.add_component("guard", GuardDocuments(guard))
     found = pipeline.run({"guard": {"query": QUERY, "documents": given}})["guard"]

@@ -12,6 +12,8 @@ from radarstream.schemas.snapshot import Document
 MAY = datetime(2024, 5, 6, tzinfo=UTC)
 NAMED = {"content": "text", "title": "T", "link": "https://a.example", "date": "2024-05-06"}
 ABOUT = {"url": "https://below.example", "title": "below"}
+OWN = {"text": "t", "title": "own", "metadata": ABOUT}
+NO_DATES = ("yesterday", 5, None, "", "2024-13-01")
 
 
 @pytest.mark.parametrize(
@@ -21,15 +23,9 @@ ABOUT = {"url": "https://below.example", "title": "below"}
         (Document(9, "t", "T", "https://a.example"), Document(1, "t", "T", "https://a.example")),
         (NAMED, Document(1, "text", "T", "https://a.example", MAY)),
         # Metadata count below the entries of the mapping itself.
-        (
-            {"text": "t", "title": "own", "metadata": ABOUT},
-            Document(1, "t", "own", "https://below.example"),
-        ),
+        (OWN, Document(1, "t", "own", "https://below.example")),
         # A date that cannot be read is no date.
-        *(
-            ({"text": "t", "date": day}, Document(1, "t"))
-            for day in ("yesterday", 5, None, "", "2024-13-01")
-        ),
+        *(({"text": "t", "date": day}, Document(1, "t")) for day in NO_DATES),
     ],
 )
 def test_a_document_of_each_kind_is_read(one: object, read: Document) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import threading
 from datetime import UTC, datetime, timedelta, timezone
 from importlib.metadata import version
 from pathlib import Path
@@ -17,19 +16,15 @@ from radarstream.connectors.state_table.incidents.kept_answers import find_answe
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.library.questions import Question
 from radarstream.pipelines.settings import load_settings
+from radarstream.schemas import errors
 from radarstream.schemas.claims import ClaimVerdict
-from radarstream.schemas.errors import (
-    ClaimError,
-    ConfigurationError,
-    InputError,
-    ModelError,
-    ReasonClass,
-)
+from radarstream.schemas.errors import InputError, ModelError, ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import whole_milliseconds
 from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
+from tests.clocks import at_once
 from tests.documents import DOCX_TYPE, docx, pdf
 
 CAPITAL = "What is the capital of Peru?"
@@ -55,8 +50,7 @@ def test_an_answer_names_the_documents_that_it_was_given(guard) -> None:
     assert (rejected.document, rejected.rank, rejected.answer) == (LIE, 3, "Cusco")
     assert rejected.reason is Reason.CUT
     assert answer.event.sources[0].url == "https://0.example"
-    assert "Lima" in repr(answer)
-    assert "AnswerEvent" not in repr(answer)
+    assert "Lima" in repr(answer) and "AnswerEvent" not in repr(answer)
     # What nobody reads is not asked.
     assert answer.event.undefended_answer is None
     assert "undefended answer" not in guard._answering.pipeline.meter.stages
@@ -80,8 +74,7 @@ def test_files_bytes_and_folders_are_read_and_a_failure_is_of_its_question(guard
 def test_the_memory_meets_the_next_documents_of_the_question_in_any_case_or_of_its_id(guard):
     guard.answer(CAPITAL, TRUE)
     answer = guard.answer(CAPITAL.upper(), [LIE, TRUE[0]])
-    assert answer.memory.previous_answer == "Lima"
-    assert answer.event.step == 1
+    assert (answer.memory.previous_answer, answer.event.step) == ("Lima", 1)
     assert guard.answer(CAPITAL, TRUE, id="other").event.step == 0
 
 
@@ -115,28 +108,24 @@ def test_a_memory_of_another_defence_is_refused(tmp_path: Path) -> None:
         guard.answer(CAPITAL, TRUE)
     with (
         Guard(profile="scripted", memory=tmp_path / "m.db", defense="vanilla") as guard,
-        pytest.raises(ConfigurationError, match="'voices'"),
+        pytest.raises(errors.ConfigurationError, match="'voices'"),
     ):
         guard.answer(CAPITAL, TRUE)
 
 
 def test_documents_older_than_the_memory_are_refused(guard) -> None:
-    guard.answer(CAPITAL, TRUE, at=NEW_YEAR)
-    for at in (NEW_YEAR, NEW_YEAR - timedelta(days=1)):
+    def late(at: datetime | None) -> bool:
         with pytest.raises(InputError) as refused:
             guard.answer(CAPITAL, TRUE, at=at)
-        assert refused.value.reason is ReasonClass.LATE
-    assert guard.answer(CAPITAL, TRUE, at=NEW_YEAR + timedelta(days=1)).event.step == 1
-    guard.answer(CAPITAL, TRUE, at=datetime.max.replace(tzinfo=UTC))
-    with pytest.raises(InputError) as refused:  # there is no newer time
-        guard.answer(CAPITAL, TRUE)
-    assert refused.value.reason is ReasonClass.LATE
+        return refused.value.reason is ReasonClass.LATE
 
-
-def test_without_a_time_documents_are_newer_than_the_memory(guard) -> None:
+    guard.answer(CAPITAL, TRUE, at=NEW_YEAR)
+    assert late(NEW_YEAR) and late(NEW_YEAR - timedelta(days=1))
     ahead = datetime.now(UTC) + timedelta(days=1)
-    guard.answer(CAPITAL, TRUE, at=ahead)
-    assert guard.answer(CAPITAL, TRUE).event.observed_at > ahead
+    assert guard.answer(CAPITAL, TRUE, at=ahead).event.step == 1
+    assert guard.answer(CAPITAL, TRUE).event.observed_at > ahead  # without a time: newer
+    guard.answer(CAPITAL, TRUE, at=datetime.max.replace(tzinfo=UTC))
+    assert late(None)  # there is no newer time
 
 
 @pytest.mark.parametrize(
@@ -173,20 +162,19 @@ def test_too_many_documents_are_told_with_the_name_of_the_limit(guard) -> None:
 
 
 def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None:
-    complete = guard._answering.pipeline.models.generator.complete
+    generator = type(guard._answering.pipeline.models.generator)
+    complete, chile = generator.complete, ("Capital of Chile?", ["Santiago."])
 
-    def failing(prompts):
+    def failing(self, prompts):
         if any("Chile" in prompt.question for prompt in prompts):
             raise ModelError("away")
-        return complete(prompts)
+        return complete(self, prompts)
 
-    generator = type(guard._answering.pipeline.models.generator)
-    monkeypatch.setattr(generator, "complete", lambda _, p: failing(p))
-    failed, answered = guard.try_many([("Capital of Chile?", ["Santiago."]), (CAPITAL, TRUE)])
-    assert isinstance(failed, ModelError)
-    assert answered.text == "Lima"
+    monkeypatch.setattr(generator, "complete", failing)
+    failed, answered = guard.try_many([chile, (CAPITAL, TRUE)])
+    assert isinstance(failed, ModelError) and answered.text == "Lima"
     with pytest.raises(ModelError, match="away"):
-        guard.answer_many([(CAPITAL, TRUE), ("Capital of Chile?", ["Santiago."])])
+        guard.answer_many([(CAPITAL, TRUE), chile])
     assert guard.answer(CAPITAL, TRUE).event.step == 2
 
 
@@ -228,11 +216,7 @@ def test_two_guards_on_one_database_lose_no_step(tmp_path: Path) -> None:
             for _ in range(5):
                 guard.answer(CAPITAL, TRUE)
 
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(lambda _: ask(), 2)
     engine = open_engine(f"sqlite:///{memory}")
     (row,) = load(engine, [Query.from_text(CAPITAL).id]).values()
     engine.dispose()
@@ -247,32 +231,17 @@ def test_the_asynchronous_twin_batches_what_waits() -> None:
             guard._guard.try_many = lambda asked: batches.append(len(asked)) or tried(asked)
             answers = await asyncio.gather(
                 *(guard.answer(f"Capital of {n}?", [f"{n}ville is it."]) for n in "ABCDE"),
-                guard.answer(CAPITAL, "no list"),
+                guard.answer("Capital of Chile?", "no list"),
+                guard.answer(CAPITAL, (text for text in TRUE)),  # which can be read once
                 return_exceptions=True,
             )
-            assert isinstance(answers[-1], TypeError)
+            assert isinstance(answers[-2], TypeError) and answers[-1].text == "Lima"
             assert len(batches) < len(answers) + 2
             many = await guard.answer_many([(CAPITAL, TRUE), (CAPITAL, TRUE)])
-            assert [answer.event.step for answer in many] == [0, 1]
-            return [answer.question for answer in answers[:-1]]
+            assert [answer.event.step for answer in many] == [1, 2]
+            return [answer.question for answer in answers[:-2]]
 
     assert asyncio.run(ask()) == [f"Capital of {n}?" for n in "ABCDE"]
-
-
-def test_documents_that_can_be_read_once_are_read_once() -> None:
-    """A question beside one that cannot be read keeps its documents."""
-
-    async def ask() -> list[object]:
-        async with AsyncGuard(profile="scripted") as guard:
-            return await asyncio.gather(
-                guard.answer(CAPITAL, (text for text in TRUE)),
-                guard.answer("Capital of Chile?", "no list"),
-                return_exceptions=True,
-            )
-
-    answered, refused = asyncio.run(ask())
-    assert answered.text == "Lima"
-    assert isinstance(refused, TypeError)
 
 
 @pytest.mark.parametrize("raised", [SystemError, StopIteration, GeneratorExit])
@@ -346,14 +315,8 @@ print(logging.getLogger().handlers)
 
 def test_what_is_not_used_is_not_loaded_and_nothing_is_logged() -> None:
     ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines() == [
-        f"{version('radarstream')} Guard",
-        "set()",
-        "False",
-        "set()",
-        "[]",
-    ]
-    assert ran.stderr == ""
+    expected = [f"{version('radarstream')} Guard", "set()", "False", "set()", "[]"]
+    assert (ran.stdout.splitlines(), ran.stderr) == (expected, "")
 
 
 def test_every_public_name_is_there() -> None:
@@ -376,15 +339,10 @@ def test_a_claim_is_checked_with_the_documents_on_either_side(guard) -> None:
 
 @pytest.mark.parametrize(
     ("claim", "documents", "error"),
-    [
-        ("", TRUE, ValueError),
-        ("x" * 2_001, TRUE, ValueError),
-        (7, TRUE, TypeError),
-        ("Lima is the capital of Peru.", [""], ValueError),
-        ("Lima is the capital of Peru.", [7], TypeError),
-        ("Lima is not the capital of Peru.", TRUE, ClaimError),
-    ],
-)
+    [("", TRUE, ValueError), ("x" * 2_001, TRUE, ValueError), (7, TRUE, TypeError),
+     (TRUE[0], [""], ValueError), (TRUE[0], [7], TypeError),
+     ("Lima is not the capital of Peru.", TRUE, errors.ClaimError)],
+)  # fmt: skip
 def test_what_cannot_be_checked_is_an_error(guard, claim, documents, error) -> None:
     with pytest.raises(error):
         guard.check(claim, documents)

@@ -69,9 +69,8 @@ def test_nothing_is_begun_after_its_time(settings: Settings) -> None:
 
 
 def test_an_extractor_that_is_missing_is_named_and_texts_need_none(settings, monkeypatch) -> None:
-    monkeypatch.setattr(
-        plugins, "find_spec", lambda name: None if name == "pypdf" else find_spec(name)
-    )
+    missing = lambda name: None if name == "pypdf" else find_spec(name)  # noqa: E731
+    monkeypatch.setattr(plugins, "find_spec", missing)
     with DocumentReader(settings) as reader:
         assert reader.read([Document(9, "Quito."), Given(b"Lima.")])[1] == Document(2, "Lima.")
         with pytest.raises(ConfigurationError, match=r"pypdf is not .*radarstream\[pages\]"):
@@ -104,15 +103,9 @@ def test_all_addresses_together_take_no_longer_than_their_time(near: DocumentRea
 
 @pytest.mark.parametrize(
     ("path", "why"),
-    [
-        ("hang", "time"),
-        ("absent", "status"),
-        ("big", "size"),
-        ("picture", "content_type"),
-        ("inner", "address"),
-        ("locked", "encrypted"),
-    ],
-)
+    [("hang", "time"), ("absent", "status"), ("big", "size"), ("picture", "content_type"),
+     ("inner", "address"), ("locked", "encrypted")],
+)  # fmt: skip
 def test_an_address_that_gives_nothing_has_a_reason(near, path, why) -> None:
     with serve_pages() as server, pytest.raises(DocumentError) as refused:
         server.add("/big", b"x" * 2_001)

@@ -1,6 +1,5 @@
 """The guard: snapshot and memory in, defended answer and memory out."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,6 @@ from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Ready
-from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.verdict import Abstention, MemoryDecision
@@ -19,63 +17,36 @@ from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 
 
-def radar_guard(
-    models: Models | None = None, *, baseline: str | None = "vanilla"
-) -> DefensePipeline[Any]:
-    models = models or scripted_models()
-    return DefensePipeline(
-        "radar", Radar(), models, baseline=build_defense(baseline) if baseline else None
-    )
+def radar_guard() -> DefensePipeline[Any]:
+    return DefensePipeline("radar", Radar(), scripted_models(), baseline=build_defense("vanilla"))
 
 
-def claims(*winners: str | None, step: int = 0, query_id: str = "cup") -> SearchSnapshot:
+def claims(*winners: str | None, step: int = 0) -> SearchSnapshot:
     """One document per winner; None is a document without an answer."""
     texts = [f"The winner: {w}." if w else "Nothing here: I don't know" for w in winners]
-    return make_snapshot(texts, query_id=query_id, observed_at=OBSERVED_AT + timedelta(days=step))
+    return make_snapshot(texts, observed_at=OBSERVED_AT + timedelta(days=step))
 
 
-HISTORY = [
-    ("Rome", "Rome", "Rome", "Oslo"),
-    ("Rome", "Oslo", "Rome", None),
-    (None, None),
-    ("Bern", "Bern", "Bern", "Rome"),
-    (),
-    ("Bern",),
-]
-
-
-def story(query_id: str, turn: int = 0) -> list[SearchSnapshot]:
-    turned = HISTORY[turn:] + HISTORY[:turn]
-    return [claims(*w, step=i, query_id=query_id) for i, w in enumerate(turned)]
-
-
-def answered(
-    guard: DefensePipeline[Any], snapshots: Sequence[SearchSnapshot]
-) -> tuple[list[Any], Any]:
-    memory, events = guard.initial_memory(), []
-    for snapshot in snapshots:
-        event, memory = guard.answer(snapshot, memory)
-        events.append(event)
-    return events, memory
+HISTORY = [("Rome", "Rome", "Rome", "Oslo"), ("Rome", "Oslo", "Rome", None), (None, None),
+           ("Bern", "Bern", "Bern", "Rome"), (), ("Bern",)]  # fmt: skip
 
 
 def test_answers_follow_the_evidence_and_say_when_they_change() -> None:
-    events, memory = answered(radar_guard(), story("cup"))
+    guard, events = radar_guard(), []
+    memory = guard.initial_memory()
+    for step, winners in enumerate(HISTORY):
+        event, memory = guard.answer(claims(*winners, step=step), memory)
+        events.append(event)
     assert [event.answer for event in events] == ["Rome", "Rome", "Rome", "Bern", "Bern", "Bern"]
     assert [event.changed for event in events] == [None, False, False, True, False, False]
-    assert [event.step for event in events] == list(range(6))
-    assert memory.step == 6
+    assert ([event.step for event in events], memory.step) == (list(range(6)), 6)
 
 
 @pytest.mark.parametrize(
     ("winners", "abstention"),
-    [
-        ((), Abstention.NO_DOCUMENTS),
-        ((None, None, None), Abstention.NO_EVIDENCE),
-        (("Rome",), None),
-        ((None, "Rome", None), None),
-    ],
-)
+    [((), Abstention.NO_DOCUMENTS), ((None, None, None), Abstention.NO_EVIDENCE),
+     (("Rome",), None), ((None, "Rome", None), None)],
+)  # fmt: skip
 def test_a_first_snapshot_of_any_size(winners, abstention) -> None:
     guard = radar_guard()
     event, memory = guard.answer(claims(*winners), guard.initial_memory())
@@ -98,9 +69,7 @@ def test_without_evidence_the_previous_answer_stands(winners: tuple[None, ...]) 
 
 def test_documents_come_in_rank_order_however_they_are_given() -> None:
     ordered = claims("Rome", "Oslo", "Rome", None)
-    shuffled = SearchSnapshot(
-        ordered.query, ordered.observed_at, ordered.documents[::-1], ordered.provenance
-    )
+    shuffled = replace(ordered, documents=ordered.documents[::-1])
     guard = radar_guard()
     memory = guard.initial_memory()
     assert guard.answer(shuffled, memory) == guard.answer(ordered, memory)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,7 +31,7 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.beam.graph import MicroBatch, run_replay
 from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.build import build_defense_pipeline, shared_engine
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import Failure, drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
 from radarstream.pipelines.signals.ports import Models
@@ -43,7 +44,7 @@ from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, Reason
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
 from tests.lab.defence_studies import Bench, cell_rows, make_dataset, read_evidence, stored_record
 from tests.pipelines.job.attributing_rig import hold, worker_on
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
@@ -120,12 +121,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     build._engine.cache_clear()
 
 
-def settings_in(directory: Path, **options: Any) -> Settings:
-    directory.mkdir()
-    database = f"sqlite:///{directory / 'state.db'}"
-    return load_settings(
-        profile="scripted", database=database, batch={"snapshots": 3, "queries": 4}, **options
-    )
+settings_in = partial(scripted_settings, batch={"snapshots": 3, "queries": 4})
 
 
 def places(histories: Sequence[Sequence[SearchSnapshot]]) -> dict[str, Key]:
@@ -193,8 +189,7 @@ def test_beam_gives_the_events_of_a_notebook(tmp_path: Path, seed: int, road: Ro
     histories = histories_of(seed, faults=True)
     expected = by_hand(histories, settings_in(tmp_path / "hand"))
     outcomes = road(histories, settings_in(tmp_path / "beam"))
-    place = places(histories)
-    events = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
+    place, events = places(histories), answers_in(outcomes, histories)
     assert events == {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
     letters = [o for o in outcomes if isinstance(o, DeadLetter)]
     assert {letter.reason for letter in letters} == {ReasonClass.MODEL_UNAVAILABLE}
@@ -216,10 +211,8 @@ def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
         settings = settings_in(tmp_path / str(seed), defense={"withstand": seed % 2})
         found += by_hand(histories_of(seed, faults=True), settings).items()
     events = [event for _, event in found if isinstance(event, AnswerEvent)]
-    assert {str(event) for _, event in found if isinstance(event, ModelError)} == {
-        "the generator failed",
-        "the relation scorer failed",
-    }
+    failures = {str(event) for _, event in found if isinstance(event, ModelError)}
+    assert failures == {"the generator failed", "the relation scorer failed"}
     assert {event.changed for event in events} == {None, False, True}
     assert any(event.abstention for event in events)
     assert {event.status for event in events} == set(AnswerStatus)
@@ -263,6 +256,14 @@ def test_a_study_scores_the_verdicts_of_a_notebook(tmp_path, seed, contender, de
         else:
             assert (row.verdict, row.changed) == (None, None)
             assert row.error == f"ModelError: {outcome}"
+
+
+def answers_in(
+    outcomes: Sequence[AnswerEvent | DeadLetter], histories: Sequence[Sequence[SearchSnapshot]]
+) -> dict[Key, AnswerEvent]:
+    """The answers among outcomes, by where their snapshots stand."""
+    place = places(histories)
+    return {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
 
 
 def scripted_models() -> Models:
@@ -309,8 +310,7 @@ def test_the_job_investigates_long_answers_at_length(tmp_path: Path) -> None:
             assert said.startswith("At length")
             case = KeptAnswer.of(event, snapshot)
             for wrong in (said, said.removeprefix("At length ")):
-                again = worker.driven(was_given(Inquiry(snapshot, wrong)), case)
-                assert again is (wrong == said)
+                assert worker.driven(was_given(Inquiry(snapshot, wrong)), case) is (wrong == said)
     assert compared > 2
 
 
@@ -326,36 +326,25 @@ def test_a_snapshot_that_the_defence_refuses_costs_no_other(tmp_path, monkeypatc
     histories = histories_of(2, faults=False)
     expected = by_hand(histories, settings_in(tmp_path / "hand", defense=fussy))
     outcomes = by_job(histories, settings_in(tmp_path / "job", defense=fussy))
-    place = places(histories)
-    events = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
+    events = answers_in(outcomes, histories)
     assert events == {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
     assert {query for query, _ in expected.keys() - events.keys()} == {"cup-1"}
-    letters = [o for o in outcomes if isinstance(o, DeadLetter)]
-    assert len(letters) == STEPS
-    assert {(o.reason, o.detail) for o in letters} == {
-        (ReasonClass.INTERNAL_ERROR, "EvidenceError: too many cups")
-    }
-
-
-@pytest.fixture
-def decodings(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The bytes of every snapshot that is decoded."""
-    seen: list[bytes] = []
-    decode = decoding.decode_snapshot
-
-    def counting(data: bytes, **how: Any) -> SearchSnapshot:
-        seen.append(data)
-        return decode(data, **how)
-
-    monkeypatch.setattr(decoding, "decode_snapshot", counting)
-    return seen
+    letters = [(o.reason, o.detail) for o in outcomes if isinstance(o, DeadLetter)]
+    assert letters == [(ReasonClass.INTERNAL_ERROR, "EvidenceError: too many cups")] * STEPS
 
 
 BROKEN = b'{"schema": "search.snapshot/1", '
 
 
-def test_the_job_decodes_a_record_once(tmp_path: Path, decodings: list[bytes]) -> None:
+def test_the_job_decodes_a_record_once(tmp_path: Path, monkeypatch) -> None:
     """It is ordered by its time, held back, and answered or refused, by one decoding."""
+    decodings: list[bytes] = []
+    decode = decoding.decode_snapshot
+    monkeypatch.setattr(
+        decoding,
+        "decode_snapshot",
+        lambda data, **how: decodings.append(data) or decode(data, **how),
+    )
     settings = settings_in(tmp_path / "job", job={"allowed_lateness_s": 60.0})
     lines = records(histories_of(2, faults=False)[:2], logged=True)
     lines.append(RawRecord("e/t/3", 99, BROKEN, log=LogPosition("e", 3, 99)))
@@ -390,10 +379,9 @@ def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path) -> None:
     expected = by_hand(histories, settings)
     answers = [e.answer for e in expected.values() if isinstance(e, AnswerEvent)]
     assert any(city in answer for city in CITIES for answer in answers)
-    place = places(histories)
     for name, road in (("replay", by_replay), ("job", by_job)):
         outcomes = road(histories, settings_in(tmp_path / name, reading=reading, defense=GIVE_ALL))
-        assert {place[o.snapshot_id]: o for o in outcomes} == expected  # type: ignore[union-attr]
+        assert answers_in(outcomes, histories) == expected
     study = bench_in(tmp_path / "study")
     study.reading = reading
     result = study.run(make_dataset(*histories), EASY, ["benign"])
@@ -424,10 +412,8 @@ def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path, options
     assert 0 < len(failures) < len(expected)
     with radarstream.Guard(settings=settings, memory=tmp_path / "memory.db") as guard:
         for step, wave in enumerate(zip(*histories, strict=True)):
-            asked = [
-                radarstream.Question(s.query.text, s.documents, s.observed_at, s.query.id)
-                for s in wave
-            ]
+            told = [(s.query.text, s.documents, s.observed_at, s.query.id) for s in wave]
+            asked = [radarstream.Question(*one) for one in told]
             for snapshot, outcome in zip(wave, guard.try_many(asked), strict=True):
                 known = expected[snapshot.query.id, step]
                 if isinstance(known, Failure):
@@ -448,12 +434,9 @@ def test_every_road_judges_the_documents_that_a_reranker_kept(tmp_path: Path) ->
     events = {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
     assert any(e.reranking and e.reranking.dropped for e in events.values())
     assert max(len(e.seen) for e in events.values()) == 2
-    place = places(histories)
     for name, road in (("replay", by_replay), ("job", by_job)):
         outcomes = road(histories, settings_in(tmp_path / name, **options))
-        found = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
-        assert found == events
-        assert len(outcomes) == len(expected)
+        assert (answers_in(outcomes, histories), len(outcomes)) == (events, len(expected))
 
 
 @pytest.mark.usefixtures("wary")
@@ -494,12 +477,10 @@ def test_the_service_gives_the_events_of_a_program_with_the_same_memory(tmp_path
     with radarstream.Guard(settings=settings, memory=settings.database) as guard:
         for wave in zip(*histories, strict=True):
             given = [s for s in wave if s.documents]
-            replies = service.answer_all(
-                [
-                    UserQuestion(s.query.text, "", s.observed_at, Origin.DOCUMENTS, 10, s.documents)
-                    for s in given
-                ]
-            )
+            of_users = [
+                (s.query.text, "", s.observed_at, Origin.DOCUMENTS, 10, s.documents) for s in given
+            ]
+            replies = service.answer_all([UserQuestion(*one) for one in of_users])
             asked = [radarstream.Question(s.query.text, s.documents, s.observed_at) for s in given]
             for reply, outcome in zip(replies, guard.try_many(asked), strict=True):
                 if not isinstance(outcome, radarstream.Answer):
@@ -523,12 +504,8 @@ def test_every_road_leaves_out_the_same_documents(tmp_path: Path) -> None:
         with shared_engine(settings).begin() as connection:
             judge(connection, "e2.org", SourceVerdict.BLOCKED, None, 0)
         hold(shared_engine(settings), held, query_id=histories[0][0].query.id, everywhere=True)
-        if road is None:
-            found[name] = by_hand(histories, settings)
-        else:
-            place = places(histories)
-            outcomes = road(histories, settings)
-            found[name] = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
+        asked = (histories, settings)
+        found[name] = answers_in(road(*asked), histories) if road else by_hand(*asked)
     assert found["replay"] == found["job"] == found["hand"]
     reasons = {d.reason for event in found["hand"].values() for d in event.verdict.documents}
     assert {Reason.BLOCKED, Reason.QUARANTINED} <= reasons

@@ -51,10 +51,8 @@ def test_no_more_is_read_than_the_rule_needs() -> None:
     assert tasks(pipeline.models) == [(Task.ATOMIC_ANSWER, 3)]
     assert (event.answer, event.status) == ("Rome", AnswerStatus.CORROBORATED)
     assert [d.rank for d in event.verdict.documents] == list(range(1, 11))
-    assert {d.rank for d in event.verdict.documents if d.reason is Reason.NOT_READ} == {
-        *range(4, 11)
-    }
-    assert [d.rank for d in event.seen] == [1, 2, 3]
+    unread = [d.rank for d in event.verdict.documents if d.reason is Reason.NOT_READ]
+    assert (unread, [d.rank for d in event.seen]) == (list(range(4, 11)), [1, 2, 3])
     assert len(outgoing(event, lane=0)) == 1  # the answer, and no rejected document
     assert not event.wanted_more
 
@@ -65,8 +63,7 @@ def test_more_is_read_before_an_answer_that_no_memory_confirms() -> None:
     pipeline = pipeline_of(unconfirmed=5)
     first, memory = pipeline.answer(snapshot("a", lies + CALM), pipeline.initial_memory())
     assert (first.answer, len(first.seen)) == ("Rome", 9)  # 3 : 3 of the first 6 settles nothing
-    later = snapshot("a", CALM)
-    event, _ = pipeline.answer(later, memory)
+    event, _ = pipeline.answer(snapshot("a", CALM), memory)
     assert (event.answer, len(event.seen)) == ("Rome", 3)
 
 
@@ -81,10 +78,8 @@ def test_the_answer_does_not_depend_on_the_size_of_blocks(claims: tuple[str, ...
 
 def test_a_model_that_fails_in_the_second_block_costs_only_that_snapshot() -> None:
     broken = ("Rome", "Oslo", "Bern", "Broken")
-    records = [
-        Recorded(RawRecord("file", n, encode(one)), one)
-        for n, one in enumerate([snapshot("a", TORN), snapshot("b", broken), snapshot("c", CALM)])
-    ]
+    given = enumerate([snapshot("a", TORN), snapshot("b", broken), snapshot("c", CALM)])
+    records = [Recorded(RawRecord("file", n, encode(one)), one) for n, one in given]
     pipeline = pipeline_of(fail_on_text="Broken")
     first, failed, last = gathered(pipeline, records)
     assert isinstance(failed, Parked) and failed.record == records[1].record

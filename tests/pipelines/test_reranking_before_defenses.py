@@ -14,7 +14,6 @@ from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
-from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import make_snapshot
 from tests.pools import gradients, saliences
 from tests.scripted_models import scripted_models
@@ -40,8 +39,7 @@ class Insights:
 
 
 def models() -> Models:
-    seen = Insights()
-    own = dict.fromkeys(("gradients", "masked", "attention"), seen)
+    own = dict.fromkeys(("gradients", "masked", "attention"), Insights())
     return replace(scripted_models(), tokens=ScriptedTokens(), plugins=own)
 
 
@@ -62,25 +60,17 @@ def test_any_defence_judges_what_it_keeps(name: str, defense: str):
     assert judged == {document.rank for document in found.snapshot.documents}
 
 
-def test_a_long_answer_is_asked_at_length():
-    """RAGuard compares the answers that are going to be given."""
-    asked = models()
+@pytest.mark.parametrize("name", ["raguard", "attention_variance"])
+def test_a_long_answer_is_asked_at_length(name: str):
+    """RAGuard compares the answers that are going to be given; attention is that of them."""
+    attends = ScriptedAttention()
+    asked = replace(models(), plugins={"attention": attends})
     short = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
     long = replace(short, query=replace(short.query, id="long", tags=("long_form",)))
-    rerank(build_reranker("raguard"), 4, [short, long], asked, Costs())
-    tasks = {prompt.task for batch in asked.generator.log for prompt in batch}
-    assert tasks == {"answer_from_documents", "describe_from_documents"}
-
-
-def test_attention_is_that_of_the_long_answer():
-    asked = models()
-    attends = ScriptedAttention()
-    snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
-    long = replace(snapshot, query=replace(snapshot.query, id="long", tags=("long_form",)))
-    reranker = build_reranker("attention_variance")
-    rerank(reranker, 4, [snapshot, long], replace(asked, plugins={"attention": attends}), Costs())
-    tasks = {query.prompt.task for batch in attends.log for query in batch}
-    assert tasks == {"answer_from_documents", "describe_from_documents"}
+    rerank(build_reranker(name), 4, [short, long], asked, Costs())
+    prompts = [prompt for batch in asked.generator.log for prompt in batch]
+    prompts += [query.prompt for batch in attends.log for query in batch]
+    assert {p.task for p in prompts} == {"answer_from_documents", "describe_from_documents"}
 
 
 @pytest.mark.parametrize("name", sorted(RERANKERS))
@@ -99,21 +89,3 @@ def test_the_models_that_only_a_reranker_asks_are_named(name: str):
         "attention_variance": (f"leave-one-out-substitute-1/{ScriptedTokens().model_id}",),
     }
     assert found.reranking.models == expected.get(name)
-
-
-@pytest.mark.parametrize("defense", ["vanilla", "radar"])
-def test_where_trust_rag_leaves_nothing_the_guard_abstains(defense: str):
-    """Copies of one text are two tight clusters."""
-    asked = models()
-    snapshot = make_snapshot(["The winner: Rome."] * 4)
-    copies = tuple(replace(document, title="") for document in snapshot.documents)
-    snapshot = replace(snapshot, documents=copies)
-    reranker = build_reranker("trust_rag")
-    (found,) = rerank(reranker, 4, [snapshot], asked, Costs())
-    assert found.snapshot.documents == ()
-    assert {c.reason for c in found.reranking.candidates} == {Reason.SUSPECT}
-    guard = DefensePipeline(defense, build_defense(defense), asked)
-    event, _ = guard.answer(found.snapshot, guard.initial_memory())
-    told = found.completed(event)
-    assert told.abstention is Abstention.NO_DOCUMENTS
-    assert [d.reason for d in told.verdict.documents] == [Reason.SUSPECT] * 4

@@ -71,11 +71,9 @@ def test_commands_need_a_service_alone(server: FaultServer, history: Path, tmp_p
     assert done.exit_code == 0, done.output
     run = json.loads((tmp_path / "run.json").read_text())
     assert run["models"]["relations"].startswith("judged-relations@")
-    assert (
-        "local: own weights, or a server on this machine" in (tmp_path / "report.html").read_text()
-    )
-    stages = {stage["stage"]: stage for stage in run["stages"]}
-    assert stages["relations"]["model_calls"] > 0
+    report = (tmp_path / "report.html").read_text()
+    assert "local: own weights, or a server on this machine" in report
+    assert {stage["stage"]: stage for stage in run["stages"]}["relations"]["model_calls"] > 0
     asked, total = judged(server), sum(stage["model_calls"] for stage in run["stages"])
     assert asked > 0 and total == len(server.requests)
     assert CliRunner().invoke(app, typed).exit_code == 0
@@ -92,16 +90,13 @@ def test_an_answer_costs_what_judging_it_costs(server, history, tmp_path) -> Non
         done = CliRunner().invoke(app, [*typed, "--out", str(tmp_path), resume])
         assert done.exit_code == 0, done.output
         rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-        costs.append(
-            {(r["contender"], r["query_id"], r["step"]): r["cost"] for r in rows if not r["error"]}
-        )
+        right = [row for row in rows if not row["error"]]
+        costs.append({(r["contender"], r["query_id"], r["step"]): r["cost"] for r in right})
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["language_model"]["tier"] == "local"
     assert "Language model: openai/127.0.0.1" in (tmp_path / "tables.md").read_text()
-    spent = [
-        {key: (c["calls"], c["prompt_tokens"], c["completion_tokens"]) for key, c in each.items()}
-        for each in costs
-    ]
+    names = ("calls", "prompt_tokens", "completion_tokens")
+    spent = [{key: tuple(map(c.get, names)) for key, c in each.items()} for each in costs]
     assert spent[0] == spent[1]
     # The server counts 100 tokens a prompt: none is charged without its tokens, none twice.
     assert all(read == 100 * calls for calls, read, _ in spent[0].values())

@@ -29,8 +29,7 @@ def test_an_answer_that_quotes_is_asked_for_once_more_and_then_masked(engine) ->
     prompted, first, last = Prompted(), Passing("regenerate"), Passing("mask")
     parts = answerer_with(engine, AUDITED, prompted=prompted, auditors=(first, last))
     reply = parts.answer(question())
-    assert reply.text == "[masked]"
-    assert prompted.heard == ["unquoting"]
+    assert (reply.text, prompted.heard) == ("[masked]", ["unquoting"])
     assert len(first.heard) == len(last.heard) == 1
     audit = reply.orchestration.hooks[-1]
     assert (audit.module, audit.detail) == (Module.AUDIT, "mask")
@@ -47,8 +46,7 @@ def test_questions_that_cannot_be_asked_fail_alone(engine) -> None:
 
 
 def test_an_answer_rests_on_as_many_documents_as_are_wanted(engine) -> None:
-    asker = answerer_with(engine, {"policy": "none", "always": ()})
-    reply = asker.answer(question(wanted=2))
+    reply = answerer_with(engine, {"policy": "none", "always": ()}).answer(question(wanted=2))
     assert len(reply.documents) == len(reply.event.verdict.documents) == 2
 
 

@@ -54,21 +54,22 @@ def ask(server: SearchServer, tmp_path: Path) -> Ask:
     """Ask the question of a web, where the search service refuses what the web has no page for."""
 
     def ask(web: Web | Serve, **search: Any) -> Reply:
-        def found(parameters: dict[str, str]) -> service.Reply:
+        def answering(parameters: dict[str, str]) -> service.Reply:
             if callable(web):
                 return web(parameters)
             pages = web.get((parameters["q"], parameters.get("start", "0")))
+            found = [
+                (f"https://{address}", in_words(text, address)) for address, text in pages or ()
+            ]
             results = [
-                service.result(
-                    place, link=f"https://{address}", title="", snippet=in_words(text, address)
-                )
-                for place, (address, text) in enumerate(pages or (), start=1)
+                service.result(place, link=link, title="", snippet=text)
+                for place, (link, text) in enumerate(found, start=1)
             ]
             body = service.page(results, more=True) if results else service.EMPTY
             return service.Reply(body, 200 if pages is not None else 400)
 
         server.requests.clear()
-        server.otherwise = found
+        server.otherwise = answering
         settings = load_settings(
             profile="scripted",
             database=f"sqlite:///{tmp_path / 'state.db'}",
@@ -194,8 +195,7 @@ def test_candidates_in_reserve_are_read_before_more_is_found(own_engine) -> None
     chosen = {"policy": "static", "modules": (Module.TRUSTRAG,), "always": ()}
     asker = answerer_with(own_engine, chosen, retrievers={Origin.CORPUS: found})
     reply = asker.answer(question(origin=Origin.CORPUS, wanted=8))
-    assert found.wanted == [24]
-    assert (len(reply.documents), reply.event.wanted_more) == (24, True)
+    assert (found.wanted, (len(reply.documents), reply.event.wanted_more)) == ([24], (24, True))
 
 
 def test_what_was_charged_for_is_not_found_once_more(own_engine) -> None:

@@ -19,13 +19,9 @@ DROPPED = tuple(f"Cusco is the capital of Peru. <{module}>" for module in CHOOSI
 
 def asked(engine: Engine, texts: tuple[str, ...], modules: tuple[Module, ...], **parts) -> Reply:
     """A question to a corpus of these texts, with these modules on."""
-    made = answerer_with(
-        engine,
-        {"policy": "static", "modules": modules, "always": ()},
-        retrievers={Origin.CORPUS: Retrieving(texts)},
-        **parts,
-    )
-    return made.answer(question(origin=Origin.CORPUS))
+    chosen = {"policy": "static", "modules": modules, "always": ()}
+    parts["retrievers"] = {Origin.CORPUS: Retrieving(texts)}
+    return answerer_with(engine, chosen, **parts).answer(question(origin=Origin.CORPUS))
 
 
 @pytest.mark.parametrize("modules", SETS, ids=lambda on: "+".join(on) or "none")
@@ -74,10 +70,8 @@ def test_no_reply_says_what_only_a_dropped_document_says(engine: Engine, made, m
     texts = tuple(f"{place} is the capital of Peru.{mark}" for place, mark in made)
     reply = asked(engine, texts, modules)
     on = {f" <{module}>" for module in modules}
-    said = {place for place, mark in made if mark not in on}
-    assert reply.text == "" or reply.text in said
+    assert reply.text == "" or reply.text in {place for place, mark in made if mark not in on}
     shown = {d.text for d in reply.documents}
-    kept = {text for text, (_, mark) in zip(texts, made, strict=True) if mark not in on}
-    assert kept <= shown
+    assert {text for text, (_, mark) in zip(texts, made, strict=True) if mark not in on} <= shown
     if Module.PRIVACY in modules:
         assert not any(f"<{Module.PRIVACY}>" in text for text in shown)

@@ -21,12 +21,12 @@ from radarstream.pipelines.searching import Search
 from radarstream.pipelines.settings.watched import Watched, table_entries
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.searching import SearchRequest
-from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Query, SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision
-from tests.asking import CAPITAL, CLAIMS, NOON, answerer_with, question
+from tests.asking import CAPITAL, CLAIMS, NOON, OFF, answerer_with, question
+from tests.builders import make_documents
 
 DAY = timedelta(days=1)
-OTHERS = {"policy": "none", "always": ()}
 
 
 def remember(engine: Engine, text: str = CAPITAL, query_id: str | None = None, **given: Any) -> str:
@@ -38,7 +38,7 @@ def remember(engine: Engine, text: str = CAPITAL, query_id: str | None = None, *
 
 
 def parts_of(engine: Engine, **changed: Any) -> Answerer:
-    return answerer_with(engine, OTHERS, **changed)
+    return answerer_with(engine, OFF, **changed)
 
 
 def test_a_poisoned_question_meets_the_memory_and_cannot_change_it(own_engine) -> None:
@@ -57,8 +57,7 @@ def test_a_memory_that_is_damaged_fails_the_question_as_in_the_job(own_engine) -
     query_id = remember(own_engine)
     with own_engine.begin() as connection:
         connection.execute(update(MEMORY).values(state=b"?"))
-    asker = parts_of(own_engine)
-    damaged, fine = asker.answer_all([question(), question("Who else is there?")])
+    damaged, fine = parts_of(own_engine).answer_all([question(), question("Who else is there?")])
     assert isinstance(damaged, InputError)
     assert not isinstance(fine, Exception)
     assert query_id in load(own_engine, [query_id])
@@ -88,26 +87,18 @@ def test_a_watched_question_is_answered_and_searched_for_as_it_is_watched(own_en
     assert gone.query.id != "capital"
 
 
-class Searched:
-    """Stands for the paid search; notes what is asked."""
-
-    def __init__(self) -> None:
-        self.requests: list[SearchRequest] = []
-
-    def search(self, request: SearchRequest) -> SearchSnapshot:
-        self.requests.append(request)
-        documents = tuple(Document(n, text) for n, text in enumerate(CLAIMS, start=1))
-        return SearchSnapshot(request.query, datetime.now(UTC), documents)
-
-
 def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(own_engine, monkeypatch):
     watch(own_engine, Watched(question=CAPITAL, id="capital", language="es", country="pe"))
-    searched, opened = Searched(), []
+    requests, opened = list[SearchRequest](), list[object]()
+
+    def search(request: SearchRequest) -> SearchSnapshot:
+        requests.append(request)
+        return SearchSnapshot(request.query, datetime.now(UTC), make_documents(CLAIMS))
 
     @contextmanager
     def opening(*given: object, **named: object) -> Iterator[tuple[Search, None]]:
         opened.append(given)
-        yield searched.search, None
+        yield search, None
 
     monkeypatch.setattr(retrievers, "opened_search", opening)
     parts = parts_of(own_engine)
@@ -115,18 +106,13 @@ def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(own_engi
         asker = replace(parts, retrievers={Origin.SEARCH: web.retrieve})
         assert opened == []
         for text in (CAPITAL, "Who is it?"):
-            assert (
-                asker.answer(question(text, origin=Origin.SEARCH, wanted=7)).event.question == text
-            )
+            reply = asker.answer(question(text, origin=Origin.SEARCH, wanted=7))
+            assert reply.event.question == text
     assert len(opened) == 1
-    asked = [(r.query.id, r.k, r.start, r.language, r.country) for r in searched.requests]
-    capital, other = ("es", "pe"), (Query.from_text("Who is it?").id, 7, 0, "", "")
-    assert asked[:3] == [
-        ("capital", 7, 0, *capital),
-        ("capital", 10, 7, *capital),
-        ("capital", 10, 0, *capital),
-    ]
-    assert asked[3] == other
+    asked = [(r.query.id, r.k, r.start, r.language, r.country) for r in requests]
+    places = ((7, 0), (10, 7), (10, 0))
+    assert asked[:3] == [("capital", *place, "es", "pe") for place in places]
+    assert asked[3] == (Query.from_text("Who is it?").id, 7, 0, "", "")
 
 
 def test_somebody_who_waits_for_an_answer_does_not_wait_for_a_turn_of_an_hour() -> None:

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
+from radarstream.defenses.orchestration.signals import Usual
+from radarstream.defenses.trust_rag import TooMuchAlike
+from radarstream.pipelines.asking.answering import options_of
+from radarstream.pipelines.asking.building import build_control
+from radarstream.pipelines.asking.planning import full
 from radarstream.pipelines.asking.values import Origin, Reply
+from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import BudgetSpentError, DatabaseUnavailableError, ModelOutageError
 from radarstream.schemas.orchestration import (
     AttentionPlan,
@@ -21,6 +27,7 @@ from radarstream.schemas.orchestration import (
     RiskLevel,
     TrustragPlan,
 )
+from radarstream.schemas.verdict import KEEPING
 from tests.asking import (
     CLAIMS,
     LOW,
@@ -33,32 +40,30 @@ from tests.asking import (
     control_of,
     question,
 )
+from tests.driving import Script, run
 
 ALL = tuple(Module)
-EVERYTHING = Plan(
-    PrivacyPlan(True),
-    TrustragPlan(True),
-    AttentionPlan(True),
-    GuardrailPlan(True),
-    AuditPlan(True, "enforce"),
-)
+SWITCHES = (PrivacyPlan, TrustragPlan, AttentionPlan, GuardrailPlan)
+EVERYTHING = Plan(*(switch(True) for switch in SWITCHES), AuditPlan(True, "enforce"))
 SUBSETS = st.sets(st.sampled_from(ALL)).map(tuple)
 PLANS = st.builds(
     Plan,
-    st.builds(PrivacyPlan, st.booleans()),
-    st.builds(TrustragPlan, st.booleans()),
-    st.builds(AttentionPlan, st.booleans()),
-    st.builds(GuardrailPlan, st.booleans()),
+    *(st.builds(switch, st.booleans()) for switch in SWITCHES),
     st.builds(AuditPlan, st.booleans(), st.sampled_from(["log", "enforce"])),
 )
 
 
-def ask(engine, *, sentinel=None, strategist=None, limit_s=30.0, orchestration=None, **changed):
+def ask(
+    engine, *, sentinel=None, strategist=None, limit_s=30.0, generator=None, adaptive=True,
+    orchestration=None, **changed
+):  # fmt: skip
     """A reply from the corpus under the adaptive policy, with everything allowed."""
     chosen: dict[str, Any] = {"policy": "adaptive", "modules": ALL, "always": ()}
     chosen |= orchestration or {}
     parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)}, **changed)
-    control = control_of(parts.pipeline.models, sentinel, strategist, limit_s)
+    models = parts.pipeline.models
+    models = replace(models, generator=generator or models.generator)
+    control = control_of(models, sentinel, strategist, limit_s) if adaptive else None
     return replace(parts, control=control).answer(question(origin=Origin.CORPUS))
 
 
@@ -83,8 +88,7 @@ def test_a_plan_switches_on_what_is_allowed_and_never_off_what_always_acts(
 )
 def test_without_adapting_the_policy_says_what_acts(engine, policy, expected) -> None:
     chosen = {"policy": policy, "always": (Module.AUDIT,), "modules": (Module.TRUSTRAG,)}
-    parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
-    reply = parts.answer(question(origin=Origin.CORPUS))
+    reply = ask(engine, orchestration=chosen, adaptive=False)
     assert active(reply) == expected
     assert reply.orchestration.before is reply.orchestration.after is None
     assert reply.orchestration.trust == reply.orchestration.trust_after == 0.5
@@ -109,26 +113,14 @@ def test_the_sentinel_looks_twice_and_sees_numbers_of_documents(engine) -> None:
 @pytest.mark.parametrize("broken", ["raises", "model fails"])
 def test_a_sentinel_that_fails_gives_way_to_the_rules(engine, broken) -> None:
     sentinel = FixedSentinel(asks_model=True, raises=RuntimeError if broken == "raises" else None)
-    chosen = {"policy": "adaptive", "always": ()}
-    parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
-    models = parts.pipeline.models
-    if broken == "model fails":
-        models = replace(models, generator=Deaf())
-    made = replace(parts, control=control_of(models, sentinel))
-    reply = made.answer(question(origin=Origin.CORPUS))
+    generator = Hanging() if broken == "model fails" else None
+    if generator:
+        generator.going.set()  # it fails at once
+    reply = ask(engine, sentinel=sentinel, generator=generator)
     for profile in (reply.orchestration.before, reply.orchestration.after):
         assert profile is not None
         assert (profile.level, profile.sentinel) == (RiskLevel.ELEVATED, "fallback")
     assert reply.text == "Lima"
-
-
-class Deaf:
-    """A generator that never answers."""
-
-    model_id = "deaf"
-
-    def complete(self, prompts: object) -> None:
-        raise ModelOutageError("nobody there")
 
 
 def test_a_strategist_that_breaks_gives_way_to_the_rules(engine) -> None:
@@ -150,13 +142,9 @@ class Hanging:
 
 
 def test_a_model_that_hangs_is_not_waited_for(engine) -> None:
-    hanging = Hanging()
-    chosen = {"policy": "adaptive", "always": ()}
-    parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
-    models = replace(parts.pipeline.models, generator=hanging)
-    control = control_of(models, FixedSentinel(asks_model=True), limit_s=0.02)
+    hanging, sentinel = Hanging(), FixedSentinel(asks_model=True)
     try:
-        reply = replace(parts, control=control).answer(question(origin=Origin.CORPUS))
+        reply = ask(engine, sentinel=sentinel, generator=hanging, limit_s=0.02)
     finally:
         hanging.going.set()
     assert reply.orchestration.before is not None
@@ -166,16 +154,13 @@ def test_a_model_that_hangs_is_not_waited_for(engine) -> None:
 @pytest.mark.parametrize("breaks", ["sentinel", "strategist", "account"])
 def test_where_the_rules_break_too_everything_acts_that_may(engine, breaks) -> None:
     broken = {"raises": ValueError, "rules_raise": KeyError}
-    parts: dict[str, Any] = {}
-    if breaks == "sentinel":
-        parts["sentinel"] = FixedSentinel(**broken)
-    if breaks == "strategist":
-        parts["strategist"] = FixedStrategist(**broken)
-    if breaks == "account":
-        parts["accounts"] = broken_accounts("account")
-    allowed = (Module.PRIVACY, Module.TRUSTRAG)
-    orchestration = {"always": (Module.AUDIT,), "modules": allowed}
-    reply = ask(engine, orchestration=orchestration, **parts)
+    parts: dict[str, Any] = {
+        "sentinel": {"sentinel": FixedSentinel(**broken)},
+        "strategist": {"strategist": FixedStrategist(**broken)},
+        "account": {"accounts": broken_accounts("account")},
+    }
+    chosen = {"always": (Module.AUDIT,), "modules": (Module.PRIVACY, Module.TRUSTRAG)}
+    reply = ask(engine, orchestration=chosen, **parts[breaks])
     assert active(reply) == {Module.PRIVACY, Module.TRUSTRAG, Module.AUDIT}
     assert reply.text == "Lima"
 
@@ -230,11 +215,9 @@ def test_a_spent_budget_refuses_the_corpus_and_nothing_else(engine) -> None:
     first, second, refused = asker.answer_all(ours)
     assert isinstance(refused, BudgetSpentError)
     left = [reply.orchestration.epsilon_left for reply in (first, second)]  # type: ignore
-    assert left == [pytest.approx(4.0), pytest.approx(1.0)]
-    assert len(corpus.wanted) == 2
-    own, found, other = asker.answer_all(
-        [question(), question(origin=Origin.SEARCH), question(user="bob", origin=Origin.CORPUS)]
-    )
+    assert (left, len(corpus.wanted)) == ([pytest.approx(4.0), pytest.approx(1.0)], 2)
+    of_bob = question(user="bob", origin=Origin.CORPUS)
+    own, found, other = asker.answer_all([question(), question(origin=Origin.SEARCH), of_bob])
     for reply in (own, found):
         assert isinstance(reply, Reply)
         assert (reply.orchestration.epsilon_spent, active(reply)) == (0.0, set())
@@ -243,15 +226,9 @@ def test_a_spent_budget_refuses_the_corpus_and_nothing_else(engine) -> None:
 
 
 def test_privacy_that_cannot_be_counted_is_no_answer(engine) -> None:
-    chosen = {"policy": "static", "modules": (Module.PRIVACY,), "always": ()}
-    parts = answerer_with(
-        engine,
-        chosen,
-        accounts=broken_accounts("spend"),
-        retrievers={Origin.CORPUS: Retrieving(CLAIMS)},
-    )
+    chosen, accounts = {"policy": "static", "modules": (Module.PRIVACY,)}, broken_accounts("spend")
     with pytest.raises(DatabaseUnavailableError, match="budget"):
-        parts.answer(question(origin=Origin.CORPUS))
+        ask(engine, orchestration=chosen, accounts=accounts, adaptive=False)
 
 
 def test_more_is_looked_for_where_a_module_may_drop_some(engine) -> None:
@@ -268,5 +245,31 @@ def test_more_is_looked_for_where_a_module_may_drop_some(engine) -> None:
         parts = answerer_with(engine, chosen, retrievers={origin: found})
         control = control_of(parts.pipeline.models) if policy == "adaptive" else None
         reply = replace(parts, control=control).answer(question(origin=origin, wanted=4))
-        assert found.wanted == [expected]
-        assert len(reply.documents) == 4
+        assert (found.wanted, len(reply.documents)) == ([expected], 4)
+
+
+# True pages about one thing share the words of the question.
+HONEST = (
+    "The mayor of Exampleton is Ann Lee.",
+    "Ann Lee, the mayor of Exampleton, opened the bridge.",
+    "Ann Lee has been the mayor of Exampleton since 2015.",
+)
+
+
+@pytest.mark.parametrize(("thresholds", "rho"), [("corrected", 0.8), ("paper", 0.25)])
+def test_one_setting_for_meter_rules_and_static_plans(thresholds: str, rho: float) -> None:
+    settings = load_settings(None, profile="embedded", orchestration={"thresholds": thresholds})
+    control = build_control(settings, models=None)
+    assert control is not None
+    assert (control.strategist.thresholds, control.usual) == (thresholds, Usual.of(thresholds))
+    assert full(settings.orchestration, tuple(Module), "static").trustrag.rouge_threshold == rho
+
+
+@pytest.mark.parametrize(("thresholds", "lost"), [("corrected", 0), ("paper", 2)])
+def test_honest_pages_that_share_the_words_of_a_question_stay(thresholds: str, lost: int) -> None:
+    settings = load_settings(None, profile="scripted", orchestration={"thresholds": thresholds})
+    options = options_of(full(settings.orchestration, tuple(Module), ""), Module.TRUSTRAG)
+    alike = Script(embedding=lambda text: (1.0, 0.01 * len(text)))
+    reasons = run(TooMuchAlike(**options, on_empty="abstain").judge(HONEST), alike)
+    assert sum(reason not in KEEPING for reason in reasons) >= lost
+    assert lost or all(reason in KEEPING for reason in reasons)

@@ -28,8 +28,7 @@ def filled(engine):
 
 
 def asker_on(engine, **orchestration) -> Answerer:
-    made = build_answerer(settings_with(**orchestration), engine=engine)
-    return replace(made, seed=seed_of)
+    return replace(build_answerer(settings_with(**orchestration), engine=engine), seed=seed_of)
 
 
 def active(reply: Reply) -> set[str]:
@@ -82,16 +81,14 @@ def test_a_module_without_its_model_is_left_out_unless_it_always_acts(filled, mo
     settings = settings_with()
     made = building.build_models
 
-    monkeypatch.setattr(
-        building, "build_models", lambda *given: broken("no weights") if given[2:] else made(*given)
-    )
-    parts = build_answerer(settings, engine=filled)
-    assert parts.usable == {Module.GUARDRAIL, Module.AUDIT}
+    def broken(*given):
+        if given[2:]:
+            raise ConfigurationError("no weights")
+        return made(*given)
+
+    monkeypatch.setattr(building, "build_models", broken)
+    assert build_answerer(settings, engine=filled).usable == {Module.GUARDRAIL, Module.AUDIT}
     assert "no weights" in caplog.text
     must = settings_with(always=(Module.ATTENTION,))
     with pytest.raises(ConfigurationError, match="no weights"):
         build_answerer(must, engine=filled)
-
-
-def broken(said: str):
-    raise ConfigurationError(said)

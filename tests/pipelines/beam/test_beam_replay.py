@@ -5,6 +5,7 @@ import pickle
 from base64 import b64decode
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,11 @@ from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.beam.graph import DefendSnapshots, run_replay
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.replaying.source import ReplayInput, survey
-from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
 
 QUESTION = "Who won the Riverside Cup?"
 TEAMS = ["Rome", "Rome", "Oslo", "Oslo", "Bern"]
@@ -71,24 +71,18 @@ def history(tmp_path: Path) -> Path:
     return file
 
 
-def settings_for(directory: Path, **flags: Any) -> Settings:
-    url = f"sqlite:///{directory / 'state.db'}"
-    return load_settings(
-        profile="scripted", database=url, limits=LIMITS, **{"defense": GIVE_ALL, **flags}
-    )
+settings_for = partial(scripted_settings, limits=LIMITS, defense=GIVE_ALL)
 
 
 def replayed(history: Path, out: Path, **flags: Any) -> dict[str, list[dict[str, Any]]]:
     """Run the pipeline over `history`; the published events by file, sorted by id."""
-    out.mkdir()
     settings = settings_for(out, **flags)
     source = ReplayInput((history,), settings.limits)
     run_replay(settings, source, survey(source, out / "snapshots.jsonl").digest)
     with JsonlSink(out) as sink:
         publish_outbox(shared_engine(settings), sink)
-    return {
-        name: events_in(out / f"{name}.jsonl") for name in ("answers", "attribution", "deadletter")
-    }
+    names = ("answers", "attribution", "deadletter")
+    return {name: events_in(out / f"{name}.jsonl") for name in names}
 
 
 def events_in(file: Path) -> list[dict[str, Any]]:
@@ -101,17 +95,14 @@ def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_pat
     events = replayed(history, tmp_path / "out")
     answers = [(e["id"], e["data"]["answer"]) for e in events["answers"]]
     assert answers == [(f"{q}/{step}", TEAMS[step]) for q in "abc" for step in range(5)]
-    dead = {
-        b64decode(e["data"]["payload_base64"]): (e["data"]["reason"], e["data"]["disposition"])
-        for e in events["deadletter"]
-    }
+    letters = [e["data"] for e in events["deadletter"]]
+    dead = {b64decode(x["payload_base64"]): (x["reason"], x["disposition"]) for x in letters}
     assert dead == {line: (reason.value, "poison") for line, reason in BAD}
-    positions = sorted(e["data"]["position"] for e in events["deadletter"])
+    positions = sorted(letter["position"] for letter in letters)
     assert positions == [2 * n for n in range(1, len(BAD) + 1)]
     # All is read of the first answer and where it turns, at two steps: two pages are rejected.
     assert len(events["attribution"]) == 3 * 2 * len("abc")
-    kept = (tmp_path / "out" / "snapshots.jsonl").read_bytes().splitlines()
-    assert len(kept) == len(answers)
+    assert len((tmp_path / "out" / "snapshots.jsonl").read_bytes().splitlines()) == len(answers)
 
 
 def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:
@@ -134,7 +125,6 @@ def test_errors_keep_their_type_through_beam(history, tmp_path, monkeypatch) -> 
     def moved(*_: object) -> None:
         raise StateConflictError("another writer moved query 'a' first")
 
-    (tmp_path / "fresh").mkdir()
     monkeypatch.setattr("radarstream.pipelines.beam.folding.commit_fold", moved)
     with pytest.raises(StateConflictError):
         run_replay(settings_for(tmp_path / "fresh"), source, "another")

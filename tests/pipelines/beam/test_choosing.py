@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from radarstream.pipelines import build
 from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS, Reranked, rerank
 from radarstream.schemas.codec import decode_answer, encode
@@ -36,11 +37,11 @@ from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Abstention, Reason
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
 from tests.pipelines.job.attributing_rig import hold
 from tests.reranking import PLANTED, WARY, Wary, crowd
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
-from tests.scripted_models import last_words, scripted_models
+from tests.scripted_models import scripted_models
 
 ALL_AT_ONCE = {"block": 50}
 pytestmark = pytest.mark.usefixtures("wary")
@@ -65,18 +66,12 @@ def gradients(monkeypatch: pytest.MonkeyPatch) -> Gradients:
     """The models of a process, made anew for each test."""
     encoder = Gradients()
     monkeypatch.setattr(building, "build_gradients", lambda _: encoder)
-    monkeypatch.setattr(
-        build, "build_generator", lambda _: scripted_models(script=last_words).generator
-    )
+    monkeypatch.setattr(build, "build_generator", lambda _: scripted_models().generator)
     return encoder
 
 
-def settings_in(directory: Path, **options: Any) -> Settings:
-    directory.mkdir(exist_ok=True)
-    given = {"retrieval": WARY, "defense": GIVE_ALL, "reading": ALL_AT_ONCE} | options
-    return load_settings(
-        profile="scripted", database=f"sqlite:///{directory / 'state.db'}", **given
-    )
+GIVEN: dict[str, Any] = {"retrieval": WARY, "defense": GIVE_ALL, "reading": ALL_AT_ONCE}
+settings_in = partial(scripted_settings, **GIVEN)
 
 
 def record_of(snapshot: SearchSnapshot, offset: int = 0) -> RawRecord:
@@ -153,54 +148,41 @@ def test_a_reranker_whose_model_is_down_parks_the_snapshot(tmp_path, gradients) 
     snapshots = [replace(crowd(12), observed_at=OBSERVED_AT + timedelta(days=d)) for d in (0, 1)]
     gradients.down = True
     letters = led_to(settings, *snapshots)
-    assert [getattr(letter, "reason", None) for letter in letters] == [
-        ReasonClass.MODEL_UNAVAILABLE
-    ] * 2
-    assert all("the encoder is down" in getattr(letter, "detail", "") for letter in letters)
+    for letter in letters:
+        assert isinstance(letter, DeadLetter)
+        assert letter.reason is ReasonClass.MODEL_UNAVAILABLE
+        assert "the encoder is down" in letter.detail
     gradients.down = False
     replayed = MicroBatch(settings)([record_of(s, n) for n, s in enumerate(snapshots, start=2)])
-    whole = settings_in(tmp_path / "whole")
-    assert list(replayed) == led_to(whole, *snapshots)
+    assert list(replayed) == led_to(settings_in(tmp_path / "whole"), *snapshots)
 
 
 @pytest.mark.usefixtures("gradients")
 def test_without_a_document_left_there_is_no_answer(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
-    days = [OBSERVED_AT + timedelta(days=d) for d in range(3)]
     bad = crowd(6, planted=range(1, 7))
-    first, _, last = events = led_to(
-        settings,
-        replace(bad, observed_at=days[0]),
-        replace(crowd(6), observed_at=days[1]),
-        replace(bad, observed_at=days[2]),
-    )
+    days = [OBSERVED_AT + timedelta(days=d) for d in range(3)]
+    given = zip((bad, crowd(6), bad), days, strict=True)
+    first, _, last = led_to(settings, *(replace(one, observed_at=day) for one, day in given))
     assert isinstance(first, AnswerEvent) and isinstance(last, AnswerEvent)
     assert (first.abstention, first.status) == (Abstention.NO_DOCUMENTS, AnswerStatus.ABSTAINED)
     assert {d.reason for d in first.verdict.documents} == {Reason.SUSPECT}
     assert first.undefended_answer in (None, "", "I don't know")
     assert last.status is AnswerStatus.REMEMBERED  # as without search results
-    assert len(events) == 3
-
-
-class Reading(ScriptedGradients):
-    """Notes the longest passage it is given."""
-
-    longest: int = 0
-
-    def probe(self, queries: Sequence[ProbeQuery]) -> Any:
-        self.longest = max([self.longest, *(len(query.passage) for query in queries)])
-        return super().probe(queries)
 
 
 def test_rerankers_read_the_beginning_of_a_long_page() -> None:
-    encoder = Reading()
-    models = replace(scripted_models(), plugins={"gradients": encoder})
+    class Reading(ScriptedGradients):
+        def probe(self, queries: Sequence[ProbeQuery]) -> Any:
+            lengths.extend(len(query.passage) for query in queries)
+            return super().probe(queries)
+
+    lengths: list[int] = []
+    models = replace(scripted_models(), plugins={"gradients": Reading()})
     page = "y" * 1_000_000
-    snapshot = make_snapshot([page])
-    (found,) = rerank(Wary(), 1, [snapshot], models, Costs())
+    (found,) = rerank(Wary(), 1, [make_snapshot([page])], models, Costs())
     assert isinstance(found, Reranked)
-    assert found.snapshot.documents[0].text == page
-    assert encoder.longest == CANDIDATE_CHARACTERS
+    assert (found.snapshot.documents[0].text, max(lengths)) == (page, CANDIDATE_CHARACTERS)
 
 
 @given(
@@ -247,8 +229,7 @@ def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any
     alone = judged(kept)
     assert event.support == alone.support and event.support is not None
     assert len(event.support.stances_for + event.support.stances_against) <= 7
-    assert event.seen == alone.verdict.documents
-    assert len(event.verdict.documents) == 20
+    assert (event.seen, len(event.verdict.documents)) == (alone.verdict.documents, 20)
     assert event.undefended_answer == alone.undefended_answer
     assert {check.outcome for check in rechecked(event)} == {Outcome.RIGHT}
     assert {check.outcome for check in rechecked(decode_answer(encode(event)))} == {Outcome.RIGHT}

@@ -19,36 +19,27 @@ from radarstream.connectors.state_table.queries.outbox import pending, publish_o
 from radarstream.pipelines.beam.cluster.job import DefendStream
 from radarstream.pipelines.beam.graph import DefendSnapshots
 from radarstream.pipelines.build import shared_engine
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
 
 TEAMS = ["Rome", "Oslo", "Bern", "Lima", "Kyiv", "Riga"]
 MINUTE = timedelta(minutes=1)
 
 
 def settings_for(directory: Path, records: int = 256) -> Settings:
-    return load_settings(
-        profile="scripted",
-        database=f"sqlite:///{directory / 'state.db'}",
-        job={"batch_records": records},
-        batch={"snapshots": 2},
-        defense=GIVE_ALL,
-    )
+    given = {"job": {"batch_records": records}, "batch": {"snapshots": 2}, "defense": GIVE_ALL}
+    return scripted_settings(directory, **given)
 
 
 def record(minute: int, offset: int, query_id: str = "cup", partition: int = 0) -> RawRecord:
     """The snapshot of a minute, at an offset of a partition."""
     team = TEAMS[minute % len(TEAMS)]
     texts = [f"{team} won the Riverside Cup, says page {n}." for n in range(3)]
-    snapshot = make_snapshot(
-        texts,
-        question="Who won the Riverside Cup?",
-        query_id=query_id,
-        observed_at=OBSERVED_AT + minute * MINUTE,
-    )
+    time, question = OBSERVED_AT + minute * MINUTE, "Who won the Riverside Cup?"
+    snapshot = make_snapshot(texts, question=question, query_id=query_id, observed_at=time)
     place = LogPosition("epoch", partition, offset)
     return RawRecord(f"epoch/search.snapshots/{partition}", offset, encode(snapshot), log=place)
 
@@ -100,7 +91,6 @@ def test_any_order_of_arrival_gives_what_a_bounded_run_gives(tmp_path: Path) -> 
     ]
     broken = RawRecord("epoch/search.snapshots/1", 999, b"{", log=LogPosition("epoch", 1, 999))
     bounded = settings_for(tmp_path / "bounded")
-    (tmp_path / "bounded").mkdir()
     with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline:
         pipeline | beam.Create([*records, broken]) | DefendSnapshots(bounded, "")
     with Directory(tmp_path / "bounded")(bounded) as sink:
@@ -114,11 +104,10 @@ def test_any_order_of_arrival_gives_what_a_bounded_run_gives(tmp_path: Path) -> 
         ours = {event["id"]: event for event in published(tmp_path / "out", name)}
         assert ours == {event["id"]: event for event in published(tmp_path / "bounded", name)}
     assert len(published(tmp_path / "out", "deadletter")) == 1
+    events = [event["data"] for event in published(tmp_path / "out")]
     for query_id in ids:
-        steps = [
-            e["data"] for e in published(tmp_path / "out") if e["data"]["query_id"] == query_id
-        ]
-        assert [(e["step"], e["answer"]) for e in steps] == list(enumerate(TEAMS[:4]))
+        steps = [(e["step"], e["answer"]) for e in events if e["query_id"] == query_id]
+        assert steps == list(enumerate(TEAMS[:4]))
     assert pending(shared_engine(settings)) == []
 
 
@@ -131,10 +120,8 @@ def test_what_comes_in_a_later_bundle_is_late_if_its_query_went_on(tmp_path: Pat
     assert [e["id"] for e in published(tmp_path / "then")] == ["alone/0"]
     letters = [e["data"] for e in published(tmp_path / "then", "deadletter")]
     assert [(x["reason"], x["position"]) for x in letters] == [("late", 2)]
-    assert {q: row.step for q, row in rows(settings, ["cup", "alone"]).items()} == {
-        "cup": 2,
-        "alone": 1,
-    }
+    steps = {query: row.step for query, row in rows(settings, ["cup", "alone"]).items()}
+    assert steps == {"cup": 2, "alone": 1}
 
 
 def test_a_bundle_with_more_than_a_batch_is_folded_in_parts(tmp_path: Path) -> None:
@@ -143,7 +130,6 @@ def test_a_bundle_with_more_than_a_batch_is_folded_in_parts(tmp_path: Path) -> N
     records = [record(step, 10 * q + step, f"q{q}") for step in range(4) for q in range(5)]
     for settings in (whole, parts):
         directory = Path(str(settings.database).removeprefix("sqlite:///")).parent
-        directory.mkdir()
         run(settings, records, Directory(directory / "out"))
     ids = [f"q{q}" for q in range(5)]
     assert rows(parts, ids) == rows(whole, ids)
@@ -162,5 +148,4 @@ def test_records_read_again_change_nothing_and_publish_what_was_not_published(tm
     run(settings, records, Directory(tmp_path / "out"))
     assert [e["id"] for e in published(tmp_path / "out")] == ["cup/0", "cup/1", "cup/2"]
     run(settings, records, Directory(tmp_path / "again"))
-    assert published(tmp_path / "again") == []
-    assert rows(settings, ["cup"]) == before
+    assert (published(tmp_path / "again"), rows(settings, ["cup"])) == ([], before)

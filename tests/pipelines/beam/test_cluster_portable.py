@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,11 @@ from radarstream.pipelines.beam.cluster.job import (
 from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
 from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_engine
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import Submission
 from radarstream.schemas.codec import encode
 from radarstream.schemas.records import LogPosition, RawRecord
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
 from tests.pipelines.beam.test_cluster_source import ScriptedReader
 from tests.servers import LOOPBACK, Server, free_port, listening, listens
 
@@ -44,13 +45,8 @@ class JobService(Server):
 
     def command(self) -> list[str]:
         module = "apache_beam.runners.portability.local_job_service_main"
-        files = [
-            "--port_file",
-            str(self.port_file),
-            "--staging_dir",
-            str(self.directory / "staging"),
-        ]
-        return [sys.executable, "-m", module, *files]
+        places = ["--port_file", self.port_file, "--staging_dir", self.directory / "staging"]
+        return [sys.executable, "-m", module, *map(str, places)]
 
     @property
     def port_file(self) -> Path:
@@ -102,16 +98,12 @@ def log_of(partition: int) -> list[RawRecord]:
     records: list[RawRecord] = []
     for step in (1, 0, 2, 4, 3, 5):
         for query_id in QUERIES[partition::PARTITIONS]:
-            team = TEAMS[step // 2]
-            texts = [
-                f"{team} won the Riverside Cup, says page {n} of {n} on site {n}." for n in range(3)
-            ]
-            snapshot = make_snapshot(
-                [*texts, "The Riverside Cup was won by Nobody."],
-                question="Who won the Riverside Cup?",
-                query_id=query_id,
-                observed_at=OBSERVED_AT + timedelta(days=step),
-            )
+            won = f"{TEAMS[step // 2]} won the Riverside Cup, says page"
+            texts = [f"{won} {n} of {n} on site {n}." for n in range(3)]
+            texts += ["The Riverside Cup was won by Nobody."]
+            about = {"question": "Who won the Riverside Cup?", "query_id": query_id}
+            time = OBSERVED_AT + timedelta(days=step)
+            snapshot = make_snapshot(texts, observed_at=time, **about)
             records.append(raw(partition, len(records), encode(snapshot)))
         if step == 4:
             records.append(raw(partition, len(records), b'{"schema": "search.snapshot/1", '))
@@ -142,14 +134,7 @@ class Scripted:
         return JsonlSink(self.directory)
 
 
-def settings_for(directory: Path) -> Settings:
-    directory.mkdir()
-    return load_settings(
-        profile="scripted",
-        database=f"sqlite:///{directory / 'state.db'}",
-        batch={"snapshots": 4, "queries": 4},
-        defense=GIVE_ALL,
-    )
+settings_for = partial(scripted_settings, batch={"snapshots": 4, "queries": 4}, defense=GIVE_ALL)
 
 
 def result(
@@ -171,8 +156,7 @@ def test_a_portable_run_equals_the_micro_batches(environment, job_service, reque
     cluster = settings_for(tmp_path / "cluster")
     outside = Scripted(tmp_path / "cluster")
     submission = Submission(job_endpoint=job_service, environment=environment, worker_pool=pool)
-    options = pipeline_options(submission, streaming=False)
-    pipeline = build_pipeline(cluster, outside, options)
+    pipeline = build_pipeline(cluster, outside, pipeline_options(submission, streaming=False))
     LISTENING.clear()
     assert wait(submit(pipeline)) == "DONE"
     assert bool(LISTENING) is (environment == "LOOPBACK")

@@ -13,13 +13,13 @@ from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.graph import MicroBatch, run_replay
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry import logs
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import decode_dead_letter, encode
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
-from tests.builders import GIVE_ALL
+from tests.builders import GIVE_ALL, scripted_settings
 from tests.pipelines.beam.test_folding import snapshot_at
 
 SOUND = """'{"v":1,"a":"Rome","s":0.9,"f":0.1}'"""
@@ -43,8 +43,7 @@ QUERIES = ("cup", "tea", "pie")
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    database = f"sqlite:///{tmp_path / 'state.db'}"
-    return load_settings(profile="scripted", database=database, defense=GIVE_ALL)
+    return scripted_settings(tmp_path, defense=GIVE_ALL)
 
 
 def snapshots(*steps: int, queries: Iterable[str] = QUERIES) -> list[SearchSnapshot]:
@@ -153,22 +152,16 @@ class Kept:
 
 @pytest.mark.parametrize(
     "setting",
-    [
-        "envelope = '{'",
-        "envelope = CAST(X'FF' AS TEXT)",
-        "envelope = X'00'",
-        """envelope = '{"specversion":"1.0","id":5}'""",
-        "topic = 'no where'",
-    ],
-)
+    ["envelope = '{'", "envelope = CAST(X'FF' AS TEXT)", "envelope = X'00'",
+     """envelope = '{"specversion":"1.0","id":5}'""", "topic = 'no where'"],
+)  # fmt: skip
 def test_a_damaged_unsent_event_holds_up_no_other(settings: Settings, setting: str) -> None:
     engine, sink = shared_engine(settings), Kept()
     MicroBatch(settings)(records(snapshots(0)))
     before = [record.event_id for _, record in pending(engine, 99)]
     with engine.begin() as connection:
         connection.exec_driver_sql(f"UPDATE outbox SET {setting} WHERE event_id = 'tea/0'")
-    assert publish_outbox(engine, sink, 2) == len(before)
-    assert pending(engine) == []
+    assert (publish_outbox(engine, sink, 2), pending(engine)) == (len(before), [])
     (letter,) = [r for r in sink.records if r.topic == "snapshots.deadletter"]
     content = decode_dead_letter(letter.data)
     assert (content.reason, content.disposition) == (ReasonClass.DAMAGED_STATE, "poison")

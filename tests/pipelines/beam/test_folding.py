@@ -49,8 +49,7 @@ def snapshot_at(step: int, winner: str, query_id: str = "cup") -> SearchSnapshot
 
 def ready(snapshot: SearchSnapshot, position: int = 1) -> Item:
     (found,) = guard_with().gather([snapshot])
-    record = RawRecord("history.jsonl", position, encode(snapshot))
-    return Recorded(record, found)
+    return Recorded(RawRecord("history.jsonl", position, encode(snapshot)), found)
 
 
 def story(query_id: str = "cup", winners: Sequence[str] = WINNERS) -> list[Item]:
@@ -81,8 +80,7 @@ def by_query(engine: Engine) -> dict[str, list[tuple[str, bytes]]]:
 def letters(engine: Engine) -> list[tuple[ReasonClass, str, int]]:
     dead = [r for r in outbox(engine) if r.topic == "snapshots.deadletter"]
     return [
-        (x.reason, x.disposition, x.position)
-        for x in map(decode_dead_letter, (r.data for r in dead))
+        (x.reason, x.disposition, x.position) for x in (decode_dead_letter(r.data) for r in dead)
     ]
 
 
@@ -111,9 +109,8 @@ def test_a_snapshot_of_the_same_moment_is_folded_once(engine: Engine, at_once: b
     else:
         events = fold(engine, {"cup": [first, second]})
         events += fold(engine, {"cup": [first, second, copy, third]})
-    assert [event.snapshot_id for event in events] == [
-        r.value.chosen.snapshot.id for r in (first, second, third)
-    ]
+    given = [r.value.chosen.snapshot.id for r in (first, second, third)]
+    assert [event.snapshot_id for event in events] == given
     assert events[1].answer == "Rome"  # the one that comes first in the source
     assert letters(engine) == []
 
@@ -140,14 +137,12 @@ def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: 
 
 def test_an_outage_for_one_query_parks_only_that(engine: Engine, other_engine: Engine) -> None:
     bad = story("bad", ["Rome", "Broken", "Bern"])
-    queries = {"cup": story(), "bad": bad}
-    events = fold(engine, queries, guard_with(fail_on_text="Broken"))
+    events = fold(engine, {"cup": story(), "bad": bad}, guard_with(fail_on_text="Broken"))
     assert [e.answer for e in events if e.query_id == "cup"] == WINNERS
     assert [e.answer for e in events if e.query_id == "bad"] == ["Rome", "Bern"]
     assert letters(engine) == [(ReasonClass.MODEL_UNAVAILABLE, "outage", 2)]
     fold(other_engine, {"cup": story()})
-    assert row(engine) == row(other_engine)
-    assert row(engine, "bad").step == 2
+    assert (row(engine), row(engine, "bad").step) == (row(other_engine), 2)
 
 
 def test_the_memory_of_another_defence_is_refused(engine: Engine) -> None:

@@ -31,8 +31,7 @@ def offsets(records: Sequence[RawRecord]) -> list[int]:
 def test_without_lateness_nothing_waits_and_order_is_kept() -> None:
     holding = held_back(0.0)
     given_records = [record(0, 50), record(1, 10), record(2, None)]
-    assert holding.take(given_records, 0.0, MORE_TO_READ) == given_records
-    assert holding.held == 0
+    assert (holding.take(given_records, 0.0, MORE_TO_READ), holding.held) == (given_records, 0)
     assert holding.next_offsets() == {0: 3}
 
 
@@ -47,8 +46,7 @@ def test_a_log_created_anew_releases_what_can_never_be_read_again() -> None:
     holding = held_back()
     holding.take([record(0, 100), record(1, 110)], 0.0, MORE_TO_READ)
     released = holding.take([record(0, 50, epoch="new")], 0.0, MORE_TO_READ)
-    assert [r.source for r in released] == ["e/t/0", "e/t/0"]
-    assert holding.held == 1
+    assert ([r.source for r in released], holding.held) == (["e/t/0", "e/t/0"], 1)
     assert holding.next_offsets() == {0: 0}
 
 

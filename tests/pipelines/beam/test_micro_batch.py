@@ -1,7 +1,7 @@
 """Micro-batches on Beam's own runner: cached or built anew, repeated, broken, interrupted."""
 
 from datetime import timedelta
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,20 +13,16 @@ from radarstream.pipelines.beam import folding, graph
 from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.failures import kind_of
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.records import LogPosition, RawRecord
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
 
 CITIES = ("Rome", "Rome", "Oslo", "Oslo")
 
 
-def settings_in(directory: Path) -> Settings:
-    database = f"sqlite:///{directory / 'state.db'}"
-    return load_settings(
-        profile="scripted", database=database, batch={"queries": 2}, defense=GIVE_ALL
-    )
+settings_in = partial(scripted_settings, batch={"queries": 2}, defense=GIVE_ALL)
 
 
 def record(offset: int, payload: bytes) -> RawRecord:
@@ -49,33 +45,25 @@ def records(steps: int = 3, queries: int = 3) -> list[RawRecord]:
 def state(settings: Settings) -> tuple[Any, ...]:
     engine = shared_engine(settings)
     rows = load(engine, [f"cup-{query}" for query in range(3)])
-    queued = sorted((r.topic, r.event_id, r.data, r.lane) for _, r in pending(engine, 10_000))
-    return rows, queued
+    return rows, sorted((r.topic, r.event_id, r.data, r.lane) for _, r in pending(engine, 10_000))
 
 
-def database_gone(*_: Any, **__: Any) -> None:
-    error = OperationalError("UPDATE", {}, Exception("server closed the connection"))
-    error.connection_invalidated = True
-    raise error
-
-
-def conflict(*_: Any, **__: Any) -> None:
-    raise StateConflictError("moved")
-
-
-def defect(*_: Any, **__: Any) -> None:
-    raise ZeroDivisionError
+GONE = OperationalError("UPDATE", {}, Exception("closed"), connection_invalidated=True)
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"), [(database_gone, "transient"), (conflict, "transient"), (defect, "defect")]
-)
+    ("error", "kind"),
+    [(GONE, "transient"), (StateConflictError("moved"), "transient"),
+     (ZeroDivisionError(), "defect")],
+)  # fmt: skip
 def test_errors_keep_their_meaning_through_the_runner(tmp_path, monkeypatch, error, kind) -> None:
+    def failing(*_: Any, **__: Any) -> None:
+        raise error
+
     batch = MicroBatch(settings_in(tmp_path))
     with monkeypatch.context() as patched:
-        patched.setattr(folding, "commit_fold", error)
+        patched.setattr(folding, "commit_fold", failing)
         with pytest.raises(Exception) as raised:
             batch(records())
-    assert kind_of(raised.value) == kind
-    assert graph.SLOTS == {}
+    assert (kind_of(raised.value), graph.SLOTS) == (kind, {})
     assert len(batch(records())) == 9  # nothing of the failed run stays behind

@@ -53,16 +53,13 @@ def history(question: str, *steps: tuple[str, ...]) -> list[AnswerEvent]:
 
 
 TURNS = [
-    (GROWTH, "0.3 %", "-0.3 %", 8),
-    (GROWTH, "0.3 %", "\u22120.3 %", 8),
-    (GROWTH, "0.3 %", "minus 0.3 percent", 8),
-    (GROWTH, "up 0.3 %", "down 0.3 %", 8),
-    (DOSE, "500 mg", "500 g", 6),
-    (DOSE, "at most 500 mg", "at least 500 mg", 8),
+    (GROWTH, "0.3 %", "-0.3 %", 8), (GROWTH, "0.3 %", "\u22120.3 %", 8),
+    (GROWTH, "0.3 %", "minus 0.3 percent", 8), (GROWTH, "up 0.3 %", "down 0.3 %", 8),
+    (DOSE, "500 mg", "500 g", 6), (DOSE, "at most 500 mg", "at least 500 mg", 8),
     ("When was the temple built?", "44 AD", "44 BC", 8),
     ("When does the last train leave?", "9:30 p.m.", "9:30 a.m.", 8),
     ("Which way does the river flow?", "north-east", "north-west", 8),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("remembered", [1, 3])
@@ -102,6 +99,5 @@ def test_an_answer_means_the_same_only_if_both_entail_each_other(question, one, 
 def told_changed(question: str, old: str | None, new: str) -> Any:
     verdict = Verdict(new, (), memory=MemoryVerdict(previous_answer=old))
     evidence = Evidence(Query("q", question), OBSERVED_AT, ())
-    outcomes = [(verdict, None)]
-    (decision,) = weighed([evidence], outcomes, [{}], guard().models, lambda _: None)
+    (decision,) = weighed([evidence], [(verdict, None)], [{}], guard().models, lambda _: None)
     return decision.changed

@@ -72,10 +72,8 @@ def test_no_defence_sees_what_is_in_quarantine(engine: Engine, guard: DefensePip
     snapshot = snapshot_of("Rome", "Oslo", "Rome", "Oslo")
     hold(engine, snapshot.documents[0], snapshot.documents[2])
     settings = settings_with()
-    queries = gathered(engine, settings, guard, snapshot)
-    (answer,) = folded(engine, settings, guard, queries)
-    assert answer.answer == "Oslo"
-    assert [d.rank for d in answer.verdict.documents] == [1, 2, 3, 4]
+    (answer,) = folded(engine, settings, guard, gathered(engine, settings, guard, snapshot))
+    assert (answer.answer, [d.rank for d in answer.verdict.documents]) == ("Oslo", [1, 2, 3, 4])
     assert [d.rank for d in answer.verdict.documents if d.reason is Reason.QUARANTINED] == [1, 3]
     assert [source.rank for source in answer.sources] == [1, 2, 3, 4]
     assert [d.atomic_answer for d in answer.verdict.documents[::2]] == [None, None]
@@ -84,10 +82,7 @@ def test_no_defence_sees_what_is_in_quarantine(engine: Engine, guard: DefensePip
     records = [record for _, record in pending(engine)]
     assert decode_answer(records[0].data) == answer
     told = [decode_rejected(record.data) for record in records[1:]]
-    assert [(e.rank, e.reason) for e in told if e.reason == "quarantined"] == [
-        (1, "quarantined"),
-        (3, "quarantined"),
-    ]
+    assert [e.rank for e in told if e.reason == "quarantined"] == [1, 3]
     assert told[0].url == snapshot.documents[0].url
     (case,) = kept_answers(engine, "cup")
     assert [d.rank for d in case.snapshot.documents] == [2, 4]
@@ -107,8 +102,7 @@ def test_an_honest_text_quoted_under_a_lying_title_is_not_withheld(engine: Engin
     snapshot = snapshot_of("Rome", "Oslo", "Oslo")
     hold(engine, replace(snapshot.documents[1], title="It was Rome"))
     guard, settings = radar(), settings_with()
-    queries = gathered(engine, settings, guard, snapshot)
-    assert queries["cup"][0].value.chosen.left_out == ()
+    assert gathered(engine, settings, guard, snapshot)["cup"][0].value.chosen.left_out == ()
 
 
 def test_without_the_setting_nothing_is_read_or_kept(engine: Engine) -> None:
@@ -121,5 +115,4 @@ def test_without_the_setting_nothing_is_read_or_kept(engine: Engine) -> None:
     assert not any("quarantine" in statement for statement in statements)
     folded(engine, settings, guard, queries)
     assert not any("cases" in s or "quarantine" in s or "reports" in s for s in statements)
-    assert queries["cup"][0].value.chosen.left_out == ()
-    assert kept_answers(engine, "cup") == []
+    assert (queries["cup"][0].value.chosen.left_out, kept_answers(engine, "cup")) == ((), [])

@@ -1,4 +1,4 @@
-"""`radarstream doctor` finds servers on this machine, and tries out models of services."""
+"""`radarstream doctor` finds servers on this machine, and tries out models and search services."""
 
 import shlex
 from collections.abc import Iterator
@@ -6,14 +6,18 @@ from collections.abc import Iterator
 import pytest
 
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.search.options import SearchOptions
 from radarstream.pipelines.cli import doctor
-from radarstream.pipelines.cli.doctor import Diagnosis, local_servers, models
+from radarstream.pipelines.cli.doctor import Diagnosis, local_servers, models, searches
 from radarstream.pipelines.cli.options import ModelOptions
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError
 from tests.connectors.models.fault_server import FaultServer, says, serving
 from tests.connectors.models.scoring_server import scoring
+from tests.connectors.search.search_server import KEY, SearchServer, serve
+from tests.connectors.search.services import CASES
 from tests.pipelines.test_service_alone import reply
+from tests.replies import Reply
 from tests.servers import free_port
 
 
@@ -74,16 +78,10 @@ def test_only_loopback_is_asked_and_no_proxy(server, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("url", "here"),
-    [
-        ("http://127.0.0.1:1/v1", True),
-        ("http://127.9.9.9/v1", True),
-        ("http://[::1]:1/v1", True),
-        ("http://localhost/v1", True),
-        ("http://localhost.example.org/v1", False),
-        ("http://127.0.0.1.example.org/v1", False),
-        ("https://api.openai.com/v1", False),
-    ],
-)
+    [("http://127.0.0.1:1/v1", True), ("http://127.9.9.9/v1", True), ("http://[::1]:1/v1", True),
+     ("http://localhost/v1", True), ("http://localhost.example.org/v1", False),
+     ("http://127.0.0.1.example.org/v1", False), ("https://api.openai.com/v1", False)],
+)  # fmt: skip
 def test_loopback_is_told_by_the_host(url: str, here: bool) -> None:
     assert OpenAiOptions(model="m", base_url=url).is_local is here
 
@@ -91,12 +89,8 @@ def test_loopback_is_told_by_the_host(url: str, here: bool) -> None:
 def test_token_probabilities_of_a_service_are_tried_out() -> None:
     def check(url: str) -> Diagnosis:
         tokens = {"kind": "openai", "model": "small", "api_key_variable": "", "base_url": url}
-        (found,) = (
-            c
-            for c in models(load_settings(profile="scripted", tokens=tokens))
-            if c.name == "token probabilities"
-        )
-        return found
+        checks = models(load_settings(profile="scripted", tokens=tokens))
+        return next(c for c in checks if c.name == "token probabilities")
 
     with scoring() as server:
         assert check(server.url).ok
@@ -106,11 +100,72 @@ def test_token_probabilities_of_a_service_are_tried_out() -> None:
 
 
 def test_settings_name_what_their_reranker_lacks() -> None:
-    given = load_settings(
-        profile="scripted", retrieval={"name": "gmtp", "models": {"masked": {"kind": "none"}}}
-    )
+    lacking = {"name": "gmtp", "models": {"masked": {"kind": "none"}}}
     with pytest.raises(ConfigurationError, match="masked"):
-        doctor._settings(given)
-    assert "grada" in doctor._settings(
-        load_settings(profile="scripted", retrieval={"name": "grada"})
-    )
+        doctor._settings(load_settings(profile="scripted", retrieval=lacking))
+    grada = load_settings(profile="scripted", retrieval={"name": "grada"})
+    assert "grada" in doctor._settings(grada)
+
+
+CALM = load_settings(None, profile="scripted")
+ABOUT = Reply({"instance_name": "SearXNG", "engines": [], "version": "2026.11.2"})
+NO_JSON = CASES["searxng"].failures["no JSON"][0]
+
+
+@pytest.fixture
+def searxng(monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchServer]:
+    """At the port of SearXNG's container; nobody listens at the other."""
+    for name in ("SERPAPI_KEY", "BRAVE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with serve() as running:
+        port = int(running.url.rpartition(":")[2])
+        monkeypatch.setattr(doctor, "SEARXNG_PORTS", (free_port(), port))
+        yield running
+
+
+def test_a_searxng_that_answers_and_one_without_json(searxng: SearchServer) -> None:
+    searxng.replies += [ABOUT, CASES["searxng"].ready, ABOUT, NO_JSON]
+    (check,) = searches(CALM)
+    said = f'To use it, set search.name = "searxng" and search.base_url = "{searxng.url}"'
+    assert (check.name, check.ok) == ("SearXNG", True) and said in check.found
+    (check,) = searches(CALM)
+    assert check.ok is None and "SearXNG's settings.yml" in check.found + check.remedy
+    assert searxng.paths == ["/config", "/search"] * 2
+    assert not any("q" in request for request in searxng.requests)  # nothing was searched for
+
+
+@pytest.mark.parametrize("other", [Reply({"engines": 1}), Reply("<html>"), Reply("", hang=True)])
+def test_what_listens_there_may_be_something_else(searxng: SearchServer, other: Reply) -> None:
+    searxng.replies.append(other)
+    (check,) = searches(CALM)
+    assert check.ok is None and "no key in SERPAPI_KEY and no SearXNG" in check.found
+    wanting = CALM.serving.model_copy(update={"source": "search"})
+    (check,) = searches(CALM.model_copy(update={"serving": wanting}))
+    assert check.ok is False and "SERPAPI_KEY is not set" in check.found
+
+
+def test_the_chosen_service_is_checked(searxng, monkeypatch) -> None:
+    chosen = SearchOptions(name="searxng", base_url=searxng.url)
+    searxng.replies += [CASES["searxng"].ready, NO_JSON]
+    (check,) = searches(CALM.model_copy(update={"search": chosen}))
+    assert check.ok and "answers, with JSON" in check.found
+    searxng.otherwise = lambda _: Reply({})
+    (check,) = searches(CALM.model_copy(update={"search": chosen}))
+    assert not check.ok and "settings.yml and restart it" in check.remedy
+    brave = SearchOptions(name="brave", base_url=searxng.url)
+    (check,) = searches(CALM.model_copy(update={"search": brave}))
+    assert not check.ok and "BRAVE_API_KEY is not set" in check.found
+    assert "without an account" in check.remedy
+    monkeypatch.setenv("BRAVE_API_KEY", KEY)
+    searxng.replies += [CASES["brave"].ready, Reply({}), CASES["brave"].failures["key"][0]]
+    (check,) = searches(CALM.model_copy(update={"search": brave}))
+    assert check.ok and "takes the key" in check.found
+    (check,) = searches(CALM.model_copy(update={"search": brave}))
+    assert not check.ok and KEY not in check.found
+
+
+def test_a_key_of_the_default_service_is_a_choice(searxng, monkeypatch) -> None:
+    monkeypatch.setenv("SERPAPI_KEY", "no key at all")
+    searxng.otherwise = lambda _: Reply({})
+    (check,) = searches(CALM)
+    assert not check.ok and "SERPAPI_KEY does not hold an API key" in check.found

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer import BadParameter
@@ -36,18 +37,22 @@ def test_the_commands_that_answer_take_a_model() -> None:
         assert found & every in (every if command in answering else set(), every & {"config"})
 
 
+def generator(**options: Any) -> Any:
+    """The generator of these options."""
+    return ModelOptions(**options).settings().generator
+
+
 def test_a_model_wins_over_a_settings_file_and_keeps_what_it_says_of_the_rest(tmp_path) -> None:
     file = tmp_path / "settings.toml"
-    file.write_text(
-        'profile = "embedded"\n[generator]\nkind = "llama_cpp"\nslots = 4\n[batch]\nsnapshots = 3\n'
-    )
+    slots = '[generator]\nkind = "llama_cpp"\nslots = 4\n[batch]\nsnapshots = 3\n'
+    file.write_text(f'profile = "embedded"\n{slots}')
     settings = ModelOptions(file, None, "small", LOCAL).settings()
     assert isinstance(settings.generator, OpenAiGenerator)
     assert settings.batch.snapshots == 3
     file.write_text('profile = "api"\n[generator]\nkind = "openai"\nconcurrency = 3\n')
-    generator = ModelOptions(file, None, "small", None).settings().generator
-    assert isinstance(generator, OpenAiGenerator)
-    assert (generator.model, generator.concurrency) == ("small", 3)
+    chosen = generator(config=file, model="small")
+    assert isinstance(chosen, OpenAiGenerator)
+    assert (chosen.model, chosen.concurrency) == ("small", 3)
 
 
 def test_a_dry_run_asks_no_model() -> None:
@@ -65,12 +70,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
 
 def test_the_only_model_of_a_service_answers_and_is_told(server, capsys) -> None:
     server.models = ("nomic-embed-text", "qwen3:8b")
-    generator = ModelOptions(None, None, None, server.url).settings().generator
-    assert isinstance(generator, OpenAiGenerator)
-    assert (generator.model, generator.base_url) == ("qwen3:8b", server.url)
-    assert f"{server.url} has one model, qwen3:8b" in flowing(capsys.readouterr().err)
+    chosen = generator(base_url=server.url)
+    assert isinstance(chosen, OpenAiGenerator)
+    assert (chosen.model, chosen.base_url) == ("qwen3:8b", server.url)
+    assert f"{server.url} has one model, qwen3:8b" in " ".join(capsys.readouterr().err.split())
     with Guard(base_url=server.url) as guard:
-        assert guard.settings.generator == generator
+        assert guard.settings.generator == chosen
 
 
 def test_a_service_of_several_models_or_none_answers_nothing(server: FaultServer) -> None:
@@ -82,7 +87,7 @@ def test_a_service_of_several_models_or_none_answers_nothing(server: FaultServer
     ):
         server.models = names
         with pytest.raises(ConfigurationError, match="--model NAME") as raised:
-            ModelOptions(None, None, None, server.url).settings()
+            generator(base_url=server.url)
         assert f"{server.url} {said};" in str(raised.value)
         with pytest.raises(ConfigurationError, match="--model NAME"):
             Guard(base_url=server.url)
@@ -92,44 +97,39 @@ def test_a_model_that_a_file_or_the_environment_names_is_kept(tmp_path, monkeypa
     dead = f"http://127.0.0.1:{free_port()}/v1"
     file = tmp_path / "settings.toml"
     file.write_text('profile = "api"\n[generator]\nkind = "openai"\nmodel = "mine"\n')
-    assert ModelOptions(file, None, None, dead).settings().generator.model == "mine"  # type: ignore[union-attr]
-    with Guard(settings=file, base_url=dead) as guard:
-        assert guard.settings.generator.model == "mine"  # type: ignore[union-attr]
-    with Guard(settings=load_settings(file), base_url=dead) as guard:
-        assert guard.settings.generator.model == "mine"  # type: ignore[union-attr]
+    assert generator(config=file, base_url=dead).model == "mine"
+    for settings in (file, load_settings(file)):
+        with Guard(settings=settings, base_url=dead) as guard:
+            assert guard.settings.generator.model == "mine"  # type: ignore[union-attr]
     monkeypatch.setenv("RADARSTREAM_GENERATOR__MODEL", "theirs")
-    assert ModelOptions(None, None, None, dead).settings().generator.model == "theirs"  # type: ignore[union-attr]
+    assert generator(base_url=dead).model == "theirs"
 
 
 def test_an_address_where_nobody_answers_is_named(tmp_path: Path) -> None:
     dead = f"http://127.0.0.1:{free_port()}/v1"
-    with pytest.raises(ConfigurationError, match=f"no connection to {dead}: ConnectError"):
-        ModelOptions(None, None, None, dead).settings()
-    with pytest.raises(ConfigurationError, match="must start with http"):
-        ModelOptions(None, None, None, "localhost:11434").settings()
-    with pytest.raises(ConfigurationError, match="must have no user") as raised:
-        ModelOptions(None, None, None, "http://ada:secret@localhost/v1").settings()
-    assert "secret" not in str(raised.value)
     file = tmp_path / "settings.toml"
     file.write_text("generator = 5\n")
-    with pytest.raises(ConfigurationError, match=f"no connection to {dead}"):
-        ModelOptions(file, None, None, dead).settings()
+    for url, config, said in (
+        (dead, None, f"no connection to {dead}: ConnectError"),
+        (dead, file, f"no connection to {dead}"),
+        ("localhost:11434", None, "must start with http"),
+        ("http://ada:secret@localhost/v1", None, "must have no user"),
+    ):
+        with pytest.raises(ConfigurationError, match=said) as raised:
+            generator(config=config, base_url=url)
+        assert "secret" not in str(raised.value)
 
 
 def test_the_list_is_asked_for_with_the_key_that_answers_need(server, monkeypatch) -> None:
     server.key = "secret"
-    with pytest.raises(ConfigurationError, match="the key is refused"):
-        ModelOptions(None, None, None, server.url).settings()
+    for key in (None, "wrong"):
+        if key:
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(ConfigurationError, match="the key is refused") as raised:
+            generator(base_url=server.url)
+        assert "wrong" not in str(raised.value)
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    assert ModelOptions(None, None, None, server.url).settings().generator.model == "small"  # type: ignore[union-attr]
-    monkeypatch.setenv("OPENAI_API_KEY", "wrong")
-    with pytest.raises(ConfigurationError, match="the key is refused") as raised:
-        ModelOptions(None, None, None, server.url).settings()
-    assert "wrong" not in str(raised.value)
-
-
-def flowing(text: str) -> str:
-    return " ".join(text.split())
+    assert generator(base_url=server.url).model == "small"
 
 
 def test_the_commands_that_answer_with_the_configured_defence_take_its_rule() -> None:

@@ -52,16 +52,11 @@ def test_a_previous_answer_is_given_up_only_for_another(abstention, word) -> Non
 
 
 def test_dropped_candidates_are_told_apart_from_cut_documents() -> None:
-    dropped = [
-        JudgedCandidate(rank, rank, False, 0.1, reason)
-        for rank, reason in ((98, Reason.OUTRANKED), (99, Reason.SUSPECT))
-    ]
-    verdicts = [DocumentVerdict(c.rank, False, c.reason or Reason.CUT) for c in dropped]
-    verdicts.insert(0, DocumentVerdict(4, False, Reason.CUT))
-    verdict = replace(ANSWER.verdict, documents=(*ANSWER.verdict.documents, *verdicts))
-    kept = JudgedCandidate(1, 7, True, 0.9)
-    reranking = Reranking("wary", (kept, *dropped))
-    event = replace(GIVEN, support=None, verdict=verdict, reranking=reranking)
-    line = _answer_line(event).plain
+    reasons = {98: Reason.OUTRANKED, 99: Reason.SUSPECT}
+    dropped = [JudgedCandidate(rank, rank, False, 0.1, why) for rank, why in reasons.items()]
+    cut = [DocumentVerdict(n, False, why) for n, why in ({4: Reason.CUT} | reasons).items()]
+    verdict = replace(ANSWER.verdict, documents=(*ANSWER.verdict.documents, *cut))
+    reranking = Reranking("wary", (JudgedCandidate(1, 7, True, 0.9), *dropped))
+    line = _answer_line(replace(GIVEN, support=None, verdict=verdict, reranking=reranking)).plain
     assert "kept 1 cut 1" in line
     assert "wary dropped 2 of 3 candidates (1 outranked, 1 suspect)" in line

@@ -33,10 +33,8 @@ def test_json_with_anything_hidden_stays_the_same_value() -> None:
 
 def test_json_on_a_terminal_is_inert_and_still_the_same_value(capsys, monkeypatch) -> None:
     monkeypatch.setattr(terminal, "stdout", terminal.Console(width=20))
-    value = {
-        "query_id": "a\u202eb\u200b\x9b2J\n\U000e0041 [red]Zürich[/] " + "x" * 60,
-        "n": [1, None],
-    }
+    hidden = "a\u202eb\u200b\x9b2J\n\U000e0041 [red]Zürich[/] "
+    value = {"query_id": hidden + "x" * 60, "n": [1, None]}
     terminal.print_json(value)
     printed = capsys.readouterr().out
     assert json.loads(printed) == value

@@ -43,43 +43,18 @@ Place = tuple[str | int, ...]
 Search = Callable[[], tuple[AnswerEvent, ...]]
 
 # What follows from the rest of an event of a defence by minimum cut: never named as not checked.
-FOLLOWS = frozenset(
-    {
-        "snapshot_id",
-        "abstention",
-        "status",
-        "sources.rank",
-        "verdict.abstention",
-        "verdict.energy",
-        "verdict.documents.rank",
-        "verdict.documents.kept",
-        "verdict.documents.keep_evidence",
-        "verdict.documents.reject_evidence",
-        "verdict.documents.margin",
-        "verdict.memory.decision",
-        "verdict.memory.support_posterior",
-        "verdict.memory.conflict_posterior",
-        "verdict.memory.margin",
-        "support.confidence",
-        "support.to_silence",
-        "support.to_change",
-    }
-)
+FOLLOWS = frozenset({
+    "snapshot_id", "abstention", "status", "sources.rank", "verdict.abstention", "verdict.energy",
+    "verdict.documents.rank", "verdict.documents.kept", "verdict.documents.keep_evidence",
+    "verdict.documents.reject_evidence", "verdict.documents.margin", "verdict.memory.decision",
+    "verdict.memory.support_posterior", "verdict.memory.conflict_posterior",
+    "verdict.memory.margin", "support.confidence", "support.to_silence", "support.to_change",
+})  # fmt: skip
 # What takes a second alteration, of what follows from it, to pass.
-NEVER_ALONE = frozenset(
-    {
-        "query_id",
-        "defense",
-        "step",
-        "observed_at",
-        "support.memory",
-        "support.stances_for",
-        "support.stances_against",
-        "verdict.edges",
-        "verdict.documents.reason",
-        "verdict.conflicts",
-    }
-)
+NEVER_ALONE = frozenset({
+    "query_id", "defense", "step", "observed_at", "support.memory", "support.stances_for",
+    "support.stances_against", "verdict.edges", "verdict.documents.reason", "verdict.conflicts",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,22 +72,17 @@ class Noisy:
             return [1.0, 0.0, 0.0]
         digest = sha256(f"{self.seed}/{premise}/{hypothesis}".encode()).digest()
         entailed = digest[0] / 255 if premise[0] == hypothesis[0] else digest[0] / 1024
-        return [
-            entailed,
-            (1.0 - entailed) * digest[1] / 1024,
-            (1.0 - entailed) * (1 - digest[1] / 1024),
-        ]
+        neutral = (1.0 - entailed) * digest[1] / 1024
+        return [entailed, neutral, 1.0 - entailed - neutral]
 
 
 def snapshot_of(winners: Sequence[str], step: int = 0, sites: int = 4) -> SearchSnapshot:
     """Pages on a few sites, every third the words of another one."""
     texts = [f"Page {n - n % 3 // 2} of {step}, so they wrote: {w}." for n, w in enumerate(winners)]
     snapshot = make_snapshot(texts, observed_at=OBSERVED_AT + timedelta(days=step))
-    documents = tuple(
-        replace(d, url=f"https://s{n % sites}.example/{n}" if n % 5 else "")
-        for n, d in enumerate(snapshot.documents)
-    )
-    return replace(snapshot, documents=documents)
+    urls = [f"https://s{n % sites}.example/{n}" if n % 5 else "" for n in range(len(texts))]
+    pages = zip(snapshot.documents, urls, strict=True)
+    return replace(snapshot, documents=tuple(replace(d, url=url) for d, url in pages))
 
 
 def history(name: str, seed: int, **options: Any) -> list[AnswerEvent]:
@@ -182,18 +152,6 @@ SEARCHES = pytest.mark.parametrize(
 )
 
 
-def test_there_are_events_of_all_kinds() -> None:
-    assert {event.status for event in events()} == set(AnswerStatus)
-    assert {event.abstention for event in events()} >= {
-        None,
-        Abstention.NO_DOCUMENTS,
-        Abstention.NO_EVIDENCE,
-        Abstention.NO_CONSENSUS,
-        Abstention.THIN_EVIDENCE,
-        Abstention.OUTWEIGHED,
-    }
-
-
 @pytest.mark.parametrize("name", DEFENCES)
 def test_honest_events_are_right(name: str) -> None:
     for seed in range(12):
@@ -202,13 +160,17 @@ def test_honest_events_are_right(name: str) -> None:
             assert flaws(line_of(event)) == []
 
 
-def test_events_of_every_kind_are_right() -> None:
-    for event in events():
-        assert flaws(line_of(event)) == []
-
-
 def flaws(line: bytes) -> list[str]:
     return [f"{c.about}: {c.detail}" for c in verified(line).checks if c.outcome == "wrong"]
+
+
+def test_events_of_every_kind_are_right() -> None:
+    assert {event.status for event in events()} == set(AnswerStatus)
+    assert {event.abstention for event in events()} >= {None, *Abstention} - {
+        Abstention.MODEL_ABSTAINED
+    }
+    for event in events():
+        assert flaws(line_of(event)) == []
 
 
 def places(value: Any, here: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -250,15 +212,8 @@ def others(value: Any) -> Iterator[Any]:
         case int():
             yield from (0, 1, value + 1, max(0, value - 1))
         case float():
-            yield from (
-                0.0,
-                1.0,
-                value + 1e-4,
-                value * 1.1 + 0.01,
-                value * 0.9 - 0.01,
-                value / 2,
-                -value,
-            )
+            yield from (0.0, 1.0, value + 1e-4, value / 2, -value)
+            yield from (value * 1.1 + 0.01, value * 0.9 - 0.01)
         case str():
             yield from ("", value + "x", value[:-1])
         case list():
@@ -326,11 +281,8 @@ def searched(events: tuple[AnswerEvent, ...]) -> tuple[list[str], set[str]]:
                 continue
             if names == {"support"}:  # without any stances, nothing is left to be counted
                 names = {"support.stances_for"}
-            told = {
-                held
-                for held in found.not_checked
-                if any(name == held or name.startswith(f"{held}.") for name in names)
-            }
+            above = tuple(f"{name}." for name in names)
+            told = {h for h in found.not_checked if any(name.startswith(f"{h}.") for name in above)}
             used |= told
             if not told:
                 missed.append(f"{event.defense} {event.status} {sorted(names)}: {line.decode()}")
@@ -358,11 +310,9 @@ def test_what_follows_is_never_named_for_a_cut() -> None:
 
 @pytest.mark.models
 def test_what_is_altered_in_answers_of_the_embedded_models() -> None:
-    pages = [
-        {"text": "Lima is the capital of Peru.", "url": "https://a.example/"},
-        {"text": "The capital of Peru is the city of Lima.", "url": "https://b.example/"},
-        {"text": "Cusco is the capital of Peru, they say.", "url": "https://c.example/"},
-    ]
+    texts = ("Lima is the capital of Peru.", "The capital of Peru is the city of Lima.",
+             "Cusco is the capital of Peru, they say.")  # fmt: skip
+    pages = [{"text": t, "url": f"https://s{n}.example/"} for n, t in enumerate(texts)]
     with radarstream.Guard(profile="embedded") as guard:
         found = [guard.answer("What is the capital of Peru?", pages[:n]).event for n in (2, 3)]
     assert [flaws(line_of(event)) for event in found] == [[], []]
@@ -387,13 +337,11 @@ def test_a_dispute_made_a_corroborated_answer() -> None:
 
 def test_a_rule_that_was_laxer_is_told() -> None:
     thin = answered(["Rome"])
-    assert flaws(line_of(replace(thin, withstand=0))) == [
-        "status: 0 is recorded, the defence withstands another number of sites"
-    ]
-    options = json.dumps(json.loads(thin.options) | {"withstand": 0})
-    assert flaws(line_of(replace(thin, withstand=0, options=options))) == [
-        "status: thin_evidence does not follow where 0 sites may lie"
-    ]
+    lax = replace(thin, withstand=0)
+    said = "status: 0 is recorded, the defence withstands another number of sites"
+    assert flaws(line_of(lax)) == [said]
+    lax = replace(lax, options=json.dumps(json.loads(thin.options) | {"withstand": 0}))
+    assert flaws(line_of(lax)) == ["status: thin_evidence does not follow where 0 sites may lie"]
 
 
 @pytest.mark.parametrize(

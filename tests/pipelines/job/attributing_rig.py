@@ -49,8 +49,7 @@ class Naming:
             TextScore(t.id, t.document.rank, flag, float(flag), t.similarity)
             for t, flag in zip(case.texts, named, strict=True)
         )
-        found = Attribution("naming", Finding.TEXTS_FLAGGED, scores, self.gap, self.generation_gap)
-        return found
+        return Attribution("naming", Finding.TEXTS_FLAGGED, scores, self.gap, self.generation_gap)
         yield  # a generator
 
 
@@ -118,15 +117,19 @@ def complaint(
     now: datetime = NOW,
     rules: Rules = DEFAULT,
 ) -> Any:
-    told = Complaint(sender, now, query_id, answer=answer, step=step)
-    return take_in(engine, told, rules, now)
+    return take_in(engine, Complaint(sender, now, query_id, answer=answer, step=step), rules, now)
 
 
-def complained(engine: Engine, *queries: str, sender: str = "eve") -> list[Any]:
-    """A lie is the answer of each query ("cup"), and a sender says so; the complaints."""
-    for query in queries or ("cup",):
-        keep(engine, query_id=query)
-    return [complaint(engine, sender, query_id=query) for query in queries or ("cup",)]
+def complained(
+    engine: Engine, *queries: str, by: Sequence[str] = ("eve",), winners: Sequence[str] = LIED
+) -> list[Any]:
+    """The first of the winners is the answer of each query ("cup"), and senders say that it is
+    wrong; the complaints.
+    """
+    asked = queries or ("cup",)
+    for query in asked:
+        keep(engine, winners, answer=winners[0], query_id=query)
+    return [complaint(engine, sender, query_id=query) for query, sender in product(asked, by)]
 
 
 def run_out(worker: Attributing) -> list[TaughtEvent]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.job.incidents import attributing, settling
 from radarstream.pipelines.job.incidents.settling import LANE
@@ -29,27 +28,22 @@ def main(url: str, topic: str, place: str) -> None:
                 file.writelines(f"{r.event_id} {r.data.decode()}\n" for r in records)
             die_at("published")
 
+    def dying(owner: Any, name: str, here: str) -> None:
+        """Have a function end at a place."""
+        work = getattr(owner, name)
+
+        def done(*given: Any, **named: Any) -> Any:
+            found = work(*given, **named)
+            die_at(here)
+            return found
+
+        setattr(owner, name, done)
+
     engine = open_engine(url)
     worker = worker_on(engine)
-    investigated, settle, switch = worker.investigated, attributing.settle, quarantine.switch
-
-    def investigated_here(*given: Any, **named: Any) -> Any:
-        found = investigated(*given, **named)
-        die_at("investigated")
-        return found
-
-    def settle_here(*given: Any, **named: Any) -> Any:
-        event = settle(*given, **named)
-        die_at("settled")
-        return event
-
-    def switch_here(*given: Any, **named: Any) -> None:
-        switch(*given, **named)
-        die_at("amid the transaction")
-
-    worker.investigated = investigated_here  # type: ignore[method-assign]
-    attributing.settle = settle_here
-    settling.quarantine.switch = switch_here
+    dying(worker, "investigated", "investigated")
+    dying(attributing, "settle", "settled")
+    dying(settling.quarantine, "switch", "amid the transaction")
     while worker.step():
         publish_outbox(engine, FileSink(), lanes={LANE})
     publish_outbox(engine, FileSink(), lanes={LANE})

@@ -242,8 +242,7 @@ def test_a_message_names_what_happened_and_words_of_pages_stay_words() -> None:
 
 
 def test_neither_a_refusal_nor_what_cannot_be_read_stops_the_next_alert() -> None:
-    events = [encode(answer("a", step)) for step in range(3)]
-    topic = Topic([b"{", *events, None, b"\xff"])
+    topic = Topic([b"{", *[encode(answer("a", step)) for step in range(3)], None, b"\xff"])
     counts = run(topic, Receiver([ACCEPTED, REFUSED]))
     assert (counts.delivered, counts.refused, counts.unreadable) == (2, 1, 2)
     assert topic.committed == {0: 6}

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,11 +14,18 @@ from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.connectors.state_table.incidents import complaints, senders, store
+from radarstream.connectors.state_table.incidents.complaints import next_open
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
+from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_named
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.connectors.state_table.sources import SourceVerdict, judge, list_sources
+from radarstream.connectors.state_table.sources import (
+    SourceVerdict,
+    find_source,
+    judge,
+    list_sources,
+)
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.job.incidents.attributing import EMBEDDED_AT_ONCE
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
@@ -37,6 +45,7 @@ from radarstream.schemas.incidents import (
 )
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Document
+from tests.builders import QUESTION
 from tests.pipelines.job.attributing_rig import (
     DEFAULT,
     LIED,
@@ -80,8 +89,7 @@ def test_a_stranger_only_proposes(engine: Engine) -> None:
     assert {text.url for text in event.flagged} == {d.url for d in snapshot.documents[:3]}
     assert {text.search_rank for text in event.flagged} == {1, 2, 3}
     assert (event.answer_without, event.persists, event.reproduced) == ("Oslo", False, True)
-    assert event.senders == 1
-    assert withheld_keys(engine, ["cup"]) == {}
+    assert (event.senders, withheld_keys(engine, ["cup"])) == (1, {})
     assert len(list_quarantine(engine, active_only=False)) == 3
     assert states(engine) == {"eve": "judged"}
 
@@ -104,15 +112,13 @@ def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
 
 
 def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) -> None:
-    keep(engine)
-    row = MemoryRow("cup", "radar", 1, 0, "log", 0, 0, encode_state(Belief("Rome", 0.9, 0.1)))
+    (stored,), row = complained(engine), remembering("cup", "Rome")
     commit_fold(engine, None, row)
-    stored = complaint(engine, "eve")
     run_out(worker_on(engine))
     assert load(engine, ["cup"]) == {"cup": row}, "a proposal touches nothing"
     decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS + 1)
     assert load(engine, ["cup"])["cup"].state == encode_state(None)
-    learned = replace(row, step=2, state=encode_state(Belief("Rome", 0.9, 0.1)))
+    learned = replace(row, step=2)
     commit_fold(engine, load(engine, ["cup"])["cup"], learned)
     settle(engine, stored, Rules(), now_ms=NOW_MS + 2)
     assert load(engine, ["cup"]) == {"cup": learned}, "only when the removal begins"
@@ -141,15 +147,14 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
     confirmed(engine, "bob", "more", "Rome")
     assert record_of(engine, "ada") == SenderRecord(3, waiting=1)
     keep(engine, step=1)
-    complaint(engine, "ada", step=1)
-    complaint(engine, "bob", step=1)
+    for name in ("ada", "bob"):
+        complaint(engine, name, step=1)
     assert [e.status for e in run_out(worker) if e.query_id == "cup"][-1] is Status.QUARANTINED
 
 
 def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engine: Engine) -> None:
-    snapshots = {name: keep(engine, query_id=name) for name in ("a", "b")}
-    for name in snapshots:
-        stored = complaint(engine, "eve", query_id=name)
+    for name in ("a", "b"):
+        (stored,) = complained(engine, name)
         run_out(worker_on(engine))
         decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
     with engine.begin() as connection:
@@ -163,8 +168,7 @@ def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engin
     assert {row["query_id"] for row in list_quarantine(engine, active_only=False)} == {"b"}
     assert [event.query_id for event in events_of(engine)] == ["b"]
     with engine.connect() as connection:
-        found = {source.domain: source for source in list_sources(connection)}
-    source = found["site1.example"]
+        (source,) = (s for s in list_sources(connection) if s.domain == "site1.example")
     assert source.verdict is SourceVerdict.BLOCKED
     assert [blame.query_id for blame in source.blame] == ["b"]
     assert [row["query_id"] for row in complaints.find_complaints(engine)] == ["b"]
@@ -172,8 +176,7 @@ def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engin
 
 def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     (stored,) = complained(engine)
-    worker = worker_on(engine)
-    run_out(worker)
+    run_out(worker_on(engine))
     event = decided(engine, stored, Decision.APPROVED, now_ms=NOW_MS + 1)
     assert (event.status, event.revision) == (Status.APPROVED, 1)
     assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
@@ -193,10 +196,8 @@ def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     worker = worker_on(engine)
     run_out(worker)
-    keep(engine, query_id="errs")
     commit_fold(engine, None, remembering("errs", "Rome"))
-    stored = complaint(engine, "ada", query_id="errs")
-    complaint(engine, "bob", query_id="errs")
+    stored, _ = complained(engine, "errs", by=("ada", "bob"))
     assert run_out(worker)[-1].status is Status.QUARANTINED
     event = decided(engine, stored, Decision.MODEL_ERRED, now_ms=NOW_MS + 1)
     assert (event.status, event.model_erred) == (Status.NOTHING_FLAGGED, True)
@@ -213,32 +214,27 @@ def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
 
 
 def remembering(query_id: str, answer: str) -> MemoryRow:
-    state = encode_state(Belief(answer, 0.9, 0.1))
-    return MemoryRow(query_id, "radar", 1, 0, "log", 0, 0, state)
+    return MemoryRow(query_id, "radar", 1, 0, "log", 0, 0, encode_state(Belief(answer, 0.9, 0.1)))
 
 
 def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) -> None:
-    keep(engine, ("Rome", "Rome", "Rome"), answer="Rome")
-    stored = complaint(engine, "eve")
+    (stored,) = complained(engine, winners=("Rome", "Rome", "Rome"))
     (found,) = run_out(worker_on(engine))
     assert (found.status, found.model_erred) == (Status.NOTHING_FLAGGED, False)
     assert record_of(engine, "eve") == SenderRecord(unconfirmed=1)
     event = decided(engine, stored, Decision.MODEL_ERRED, now_ms=NOW_MS)
-    assert (event.revision, event.model_erred) == (1, True)
-    assert len(pending(engine)) == 2
+    assert ((event.revision, event.model_erred), len(pending(engine))) == ((1, True), 2)
     assert record_of(engine, "eve") == SenderRecord(confirmed=1)
 
 
 def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
-    keep(engine)
     commit_fold(engine, None, remembering("cup", "Rome"))
-    stored = complaint(engine, "eve")
+    (stored,) = complained(engine)
     assert decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
     assert load(engine, ["cup"])["cup"].state == encode_state(None)
     worker = worker_on(engine)
     complaint(engine, "bob")
-    assert run_out(worker) == []
-    assert worker.models.generator.log == []
+    assert (run_out(worker), worker.models.generator.log) == ([], [])
     assert set(states(engine).values()) == {"judged"}
     assert record_of(engine, "eve") == SenderRecord(1)
 
@@ -268,9 +264,7 @@ class First(Naming):
 
 def test_an_answer_that_persists_is_restored_whoever_complains(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
-    keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
-    complaint(engine, "ada")
-    complaint(engine, "bob")
+    complained(engine, by=("ada", "bob"), winners=("Rome", "Rome", "Rome", "Oslo"))
     worker = worker_on(engine, attributor=First())
     assert {e.status for e in run_out(worker) if e.query_id == "cup"} == {Status.RESTORED}
     assert "cup" not in withheld_keys(engine, ["cup"])
@@ -280,8 +274,7 @@ def test_an_answer_that_persists_is_restored_whoever_complains(engine: Engine) -
 def test_a_person_knows_better_than_the_model_that_an_answer_persists(engine, before) -> None:
     """The decision holds, given before or after the finding, and no later complaint undoes it."""
     snapshot = keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
-    believing = encode_state(Belief("Rome", 0.9, 0.1))
-    commit_fold(engine, None, MemoryRow("cup", "radar", 1, 0, "log", 0, 0, believing))
+    commit_fold(engine, None, remembering("cup", "Rome"))
     stored = complaint(engine, "eve")
     worker = worker_on(engine, attributor=First())
     if not before:
@@ -297,18 +290,14 @@ def test_a_person_knows_better_than_the_model_that_an_answer_persists(engine, be
     keep(engine, ("Rome", "Rome", "Oslo"), answer="Rome", step=1)
     complaint(engine, "zoe", step=1)
     run_out(worker)
-    incident = store.look(engine, stored.incident)
-    assert incident is not None
-    assert incident.event is not None
+    incident: Any = store.look(engine, stored.incident)
     assert incident.event.status is Status.APPROVED
     assert withheld_keys(engine, ["cup"]) == held
 
 
 def test_a_list_that_loses_its_lie_does_not_persist(engine: Engine) -> None:
     """One answer that follows from the other is not yet the same answer."""
-    winners = ("Ann Lee and Bo Day", "Ann Lee", "Ann Lee", "Ann Lee")
-    keep(engine, winners, answer=winners[0])
-    complaint(engine, "eve")
+    complained(engine, winners=("Ann Lee and Bo Day", "Ann Lee", "Ann Lee", "Ann Lee"))
     models = replace(scripted_models(), relations=AnswerAgreement())
     event = run_out(worker_on(engine, models=models))[-1]
     assert (event.answer_without, event.persists) == ("Ann Lee", False)
@@ -318,9 +307,7 @@ def test_a_list_that_loses_its_lie_does_not_persist(engine: Engine) -> None:
 def test_nothing_is_removed_that_would_leave_no_answer(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     run_out(worker_on(engine))
-    keep(engine, ("Rome", "Rome", "I don't know"), answer="Rome")
-    complaint(engine, "ada")
-    complaint(engine, "bob")
+    complained(engine, by=("ada", "bob"), winners=("Rome", "Rome", "I don't know"))
     last = run_out(worker_on(engine))[-1]
     assert (last.status, last.answer_without) == (Status.HUMAN_REVIEW, None)
     assert withheld_keys(engine, ["cup"]) == {}
@@ -338,8 +325,7 @@ def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
     slow.investigated = lambda *_, **__: slow_found  # type: ignore[method-assign]
     slow.attribute(stored, insist=False)
     (late,) = slow.metrics.statuses
-    assert late == event
-    assert late.gap == 3.0
+    assert (late, late.gap) == (event, 3.0)
     assert sum(record.lane == LANE for _, record in pending(engine)) == 1
 
 
@@ -379,8 +365,7 @@ def test_the_budget_of_attributions(engine: Engine) -> None:
     assert len(run_out(worker)) == 5
     with capture_logs() as logs:
         worker.budget.tell_waiting()
-    assert logs == []
-    assert set(states(engine).values()) == {"judged"}
+    assert (logs, set(states(engine).values())) == ([], {"judged"})
 
 
 def test_the_budget_of_model_calls(engine: Engine) -> None:
@@ -400,8 +385,7 @@ def test_a_failing_model_ends_a_complaint_after_some_tries(engine: Engine) -> No
     complaint(engine, "eve", "Bern")
     worker = worker_on(engine, models=scripted_models(fail_on_text="Rome"), attempts=2)
     assert worker.step()
-    assert states(engine) == {"eve": "open"}
-    assert run_out(worker) == []
+    assert (states(engine), run_out(worker)) == ({"eve": "open"}, [])
     assert states(engine) == {"eve": "unusable"}
     assert worker.metrics.failures == ["ModelError", "ModelError"]
 
@@ -445,8 +429,7 @@ def test_the_corpus_widens_the_scope(engine: Engine) -> None:
 def test_a_lie_that_comes_back_can_be_complained_about_anew(engine: Engine) -> None:
     keep(engine, step=0)
     first = complaint(engine, "eve", "Rome")
-    again = complaint(engine, "eve", "rome", now=NOW + timedelta(hours=1))
-    assert again == first
+    assert complaint(engine, "eve", "rome", now=NOW + timedelta(hours=1)) == first
     keep(engine, step=1)
     later = complaint(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
     redelivered = complaint(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
@@ -509,8 +492,7 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     assert key not in withheld_keys(engine, ["cup"])["cup"]
     settle(engine, stored, Rules(), now_ms=NOW_MS)
     assert key not in withheld_keys(engine, ["cup"])["cup"]
-    assert release(engine, "cup") == 2
-    assert withheld_keys(engine, ["cup"]) == {}
+    assert (release(engine, "cup"), withheld_keys(engine, ["cup"])) == (2, {})
     decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     assert key in withheld_keys(engine, ["cup"])["cup"]
 
@@ -557,3 +539,48 @@ def test_open_complaints_are_bounded_but_trusted_people_get_through(engine: Engi
     with pytest.raises(RefusedComplaintError, match="wait already"):
         complaint(engine, "sybil-10", rules=rules)
     assert complaint(engine, "ada", rules=rules).state is ComplaintState.OPEN
+
+
+def damage(engine: Engine, statement: str) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+
+
+@pytest.mark.parametrize("value", ["X'FF'", "'text'", "CAST('{\"schema\":1}' AS BLOB)"])
+def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attributed(engine, value):
+    complained(engine, "tea", "cup")
+    damage(engine, f"UPDATE kept_answers SET snapshot = {value} WHERE query_id = 'tea'")
+    assert [event.query_id for event in run_out(worker_on(engine))] == ["cup"]
+    rows = complaints.find_complaints(engine)
+    assert {row["query_id"]: row["state"] for row in rows} == {"cup": "judged", "tea": "unusable"}
+
+
+@pytest.mark.parametrize("value", ["X'FF'", "'text'"])
+def test_an_answer_whose_incident_is_damaged_is_attributed_anew(engine: Engine, value: str) -> None:
+    complained(engine, "tea", "cup")
+    worker = worker_on(engine)
+    first = {event.query_id: event for event in run_out(worker)}
+    damage(engine, f"UPDATE incidents SET event = {value}, status = 'x' WHERE query_id = 'tea'")
+    assert [event.query_id for event in events_of(engine)] == ["cup"]
+    damage(engine, "DELETE FROM kept_answers WHERE query_id = 'cup'")
+    assert set(queries_named(engine, QUESTION, ANYWHERE)) == {"cup", "tea"}
+    complaint(engine, "ada", query_id="tea")
+    again = run_out(worker)[-1]
+    assert (again.query_id, again.status) == ("tea", Status.PROPOSED)
+    assert (again.flagged, again.revision) == (first["tea"].flagged, first["tea"].revision + 1)
+    assert len(events_of(engine)) == 2
+
+
+def test_a_complaint_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
+    (told,) = complained(engine, "cup")
+    damage(engine, "UPDATE complaints SET state = 'x'")
+    assert next_open(engine, day_ago_ms=0) is None
+    assert complaint(engine, "eve").complaint_id == told.complaint_id
+
+
+def test_a_damaged_verdict_on_a_source_is_none(engine: Engine) -> None:
+    with engine.begin() as connection:
+        judge(connection, "example.org", SourceVerdict.BLOCKED, None, 0)
+    damage(engine, "UPDATE source_verdicts SET verdict = 'x'")
+    with engine.connect() as connection:
+        assert find_source(connection, "example.org").verdict is None

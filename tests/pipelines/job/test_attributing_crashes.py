@@ -31,14 +31,12 @@ def test_killed_anywhere(tmp_path: Path, place: str) -> None:
     stored = [complaint(engine, sender) for sender in ("ada", "bob")][0]
     topic = tmp_path / "events"
 
-    killed = run(url, topic, place)
-    assert killed == (0 if place == "nowhere" else -signal.SIGKILL)
+    assert run(url, topic, place) == (0 if place == "nowhere" else -signal.SIGKILL)
     assert run(url, topic, "nowhere") == 0
 
     (event,) = events_of(engine)
     assert (event.status, event.revision) == (Status.QUARANTINED, 0)
-    assert len(list_quarantine(engine)) == 3
-    assert pending(engine) == []
+    assert (len(list_quarantine(engine)), pending(engine)) == (3, [])
     lines = topic.read_text().splitlines()
     assert set(lines) == {lines[0]}, "the same id with the same bytes"
     assert lines[0].startswith(f"cup/0/taught/{stored.incident}/0 ")

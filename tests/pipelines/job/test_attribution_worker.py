@@ -142,8 +142,7 @@ def test_a_complaint_is_stored_before_its_offset_is_committed(engine: Engine) ->
     with pytest.raises(pytest.fail.Exception):
         worker.take_in()
     assert len(find_complaints(engine)) == 1
-    again = built(worker_on(engine), Log([told("eve")]))
-    again.run(drain=True)
+    built(worker_on(engine), Log([told("eve")])).run(drain=True)
     assert len(find_complaints(engine)) == 1
 
 
@@ -189,8 +188,7 @@ def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
 
 def test_without_a_broker_events_wait(engine: Engine) -> None:
     keep(engine)
-    worker = replace(built(worker_on(engine), Log([told("eve")])), sink=None)
-    worker.run(drain=True)
+    replace(built(worker_on(engine), Log([told("eve")])), sink=None).run(drain=True)
     assert len(pending(engine)) == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from radarstream.pipelines.job.answering.driver import DeadShareError, Driver
+from radarstream.pipelines.job.answering.driver import DeadShareError
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, ReasonClass
 from radarstream.schemas.prompt import Prompt
@@ -63,8 +63,7 @@ def test_a_poisoned_record_beside_a_failing_model_does_not_end_the_job(life, mon
 
     monkeypatch.setattr(UnreliableGenerator, "complete", failing_together)
     life.worker.driver.step()
-    assert reasons(life) == [ReasonClass.INTERNAL_ERROR]
-    assert published(life) == ["cup-0/0"]
+    assert (reasons(life), published(life)) == ([ReasonClass.INTERNAL_ERROR], ["cup-0/0"])
 
 
 def test_what_does_not_heal_ends_the_job_and_commits_nothing(life: Life) -> None:
@@ -101,16 +100,14 @@ def test_stopping_finishes_the_batch_in_hand(life: Life) -> None:
 
     driver.batch = batch
     driver.run()
-    assert published(life) == ["cup-0/0", "cup-0/1"]
-    assert life.world.topic.committed == {0: 2}
+    assert (published(life), life.world.topic.committed) == (["cup-0/0", "cup-0/1"], {0: 2})
 
 
 def test_draining_ends_with_the_log_also_when_records_are_held_back() -> None:
     with born(peaceful(snapshots=4, lateness_s=25.0)) as life:
         append(life, *(payload(0, n) for n in (1, 0, 3, 2)))
         life.worker.driver.run(drain=True)
-        assert published(life) == [f"cup-0/{step}" for step in range(4)]
-        assert reasons(life) == []
+        assert (published(life), reasons(life)) == ([f"cup-0/{step}" for step in range(4)], [])
 
 
 def test_records_of_a_partition_lost_while_the_batch_filled_are_left_to_others(monkeypatch) -> None:
@@ -133,24 +130,19 @@ def test_records_of_a_partition_lost_while_the_batch_filled_are_left_to_others(m
 
 def test_batches_grow_until_they_take_as_long_as_they_may(life: Life) -> None:
     driver = life.worker.driver
-    driver.settings = replace_settings(driver, batch_records=1_000, batch_work_seconds=10.0)
-    sizes = []
+    changes = {"batch_records": 1_000, "batch_work_seconds": 10.0}
+    driver.settings, sizes = driver.settings.model_copy(update=changes), []
     for _ in range(8):
         driver.fit_batch_size(0.1)
         sizes.append(driver.batch_size)
-    assert sizes == sorted(sizes)
-    assert sizes[-1] == 100
+    assert (sizes, sizes[-1]) == (sorted(sizes), 100)
     driver.fit_batch_size(60.0)
     assert driver.batch_size == 1
 
 
-def replace_settings(driver: Driver, **changes: Any) -> Any:
-    return driver.settings.model_copy(update=changes)
-
-
 def test_too_many_dead_letters_end_the_job_after_they_are_committed(life: Life) -> None:
     driver = life.worker.driver
-    driver.settings = replace_settings(driver, dead_share=0.5)
+    driver.settings = driver.settings.model_copy(update={"dead_share": 0.5})
     driver.dead = deque(maxlen=4)
     append(life, payload(0, 0), b"", b"", b"")
     with pytest.raises(DeadShareError, match="75% of the last 4"):

@@ -1,4 +1,4 @@
-"""The job's logs: readable lines, and not a word of what the job reads."""
+"""The job's logs: readable lines, and not a word of what the job reads; what ends it is told."""
 
 import io
 import json
@@ -7,23 +7,35 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.errors import KafkaTimeoutError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError, ProgrammingError
+from structlog.testing import capture_logs
 
 from radarstream.connectors.models.openai_http.failures import ServiceError
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.pipelines.job.answering import running
+from radarstream.pipelines.job.failures import named
 from radarstream.pipelines.job.telemetry.logs import configure_logging, plain
-from radarstream.pipelines.settings import TelemetrySettings
+from radarstream.pipelines.settings import TelemetrySettings, load_settings
 from radarstream.schemas.errors import (
+    BrokerError,
     ConfigurationError,
+    DatabaseUnavailableError,
+    EvidenceError,
     InputError,
+    JobFailedError,
     ModelError,
     PartialModelError,
     ReasonClass,
@@ -76,10 +88,8 @@ def test_a_line_says_when_what_and_where(stream: io.StringIO, lines: Lines) -> N
     structlog.get_logger("radarstream").info("answered", **told)
     structlog.get_logger().warning("dead_letter", error=InputError(ReasonClass.LATE, PHRASE))
     line, refused = lines()
-    moment = datetime.fromisoformat(line.pop("timestamp"))
-    assert moment.utcoffset() == timedelta(0)
-    assert line == told | {"event": "answered", "level": "info"}
-    assert refused["reason"] == "late"
+    assert datetime.fromisoformat(line.pop("timestamp")).utcoffset() == timedelta(0)
+    assert (line, refused["reason"]) == (told | {"event": "answered", "level": "info"}, "late")
     configure_logging(TelemetrySettings(log_level="warning"), stream)
     structlog.get_logger().info("quiet")
     structlog.get_logger().warning("loud")
@@ -222,3 +232,80 @@ def test_whatever_is_logged_stays_on_one_printable_line(text: str) -> None:
     assert shown.isprintable()
     assert len(shown) <= 200
     assert [*plain(shown)] == [shown]
+
+
+class FakeStop:
+    def install(self) -> None:
+        """Leave the signals of the tests alone."""
+
+
+@pytest.fixture
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "configure_logging", lambda _: None)
+    monkeypatch.setattr(running, "Stop", FakeStop)
+
+
+@pytest.mark.usefixtures("calm")
+@pytest.mark.parametrize(
+    ("error", "raised", "events"),
+    [
+        (ConfigurationError("kafka.ca_file: no file x"), ConfigurationError, []),
+        (BrokerError("away"), BrokerError, []),
+        (DatabaseUnavailableError("away"), DatabaseUnavailableError, []),
+        (EvidenceError("ours"), EvidenceError, ["failed"]),
+        (KeyError("foreign words"), JobFailedError, ["failed"]),
+    ],
+)
+def test_frames_are_for_defects_only(error, raised, events, monkeypatch) -> None:
+    """What the message says in full is not logged: the command line prints it."""
+
+    @contextmanager
+    def failing(*_: object, **__: object) -> Iterator[None]:
+        raise error
+        yield
+
+    monkeypatch.setattr(running, "opened_job", failing)
+    with capture_logs() as said, pytest.raises(raised) as told:
+        running.run_job(load_settings(profile="scripted"))
+    assert [line["event"] for line in said] == events
+    assert all(line["error"] is error for line in said)
+    assert "foreign words" not in str(told.value)
+
+
+@pytest.mark.usefixtures("calm")
+@pytest.mark.parametrize("error", [BrokerError("away"), DatabaseUnavailableError("away")])
+def test_what_fails_after_the_start_is_in_the_log_too(error, monkeypatch) -> None:
+    class Failing:
+        def run(self, **_: object) -> None:
+            raise error
+
+    @contextmanager
+    def opened(*_: object, **__: object) -> Iterator[Failing]:
+        yield Failing()
+
+    monkeypatch.setattr(running, "opened_job", opened)
+    with capture_logs() as said, pytest.raises(type(error)):
+        running.run_job(load_settings(profile="scripted"))
+    (line,) = said
+    assert (line["event"], line["failure"]) == ("failed", type(error).__name__)
+
+
+PRIVATE = "what-a-page-says"
+
+
+def test_a_database_is_quoted_by_its_code_alone(tmp_path: Path) -> None:
+    open_engine(f"sqlite:///{tmp_path / 'state.db'}").dispose()
+    engine = create_engine(f"sqlite:///file:{tmp_path / 'state.db'}?mode=ro&uri=true")
+    statement = text("INSERT INTO search_credits (period, used) VALUES (:period, 1)")
+    with pytest.raises(OperationalError) as raised, engine.begin() as connection:
+        connection.execute(statement, {"period": PRIVATE})
+    wrapped = RuntimeError(PRIVATE)
+    wrapped.__cause__ = raised.value
+    assert named(raised.value) == "OperationalError (database: SQLITE_READONLY)"
+    assert named(wrapped) == "RuntimeError (database: SQLITE_READONLY)"
+    engine.dispose()
+
+
+def test_a_server_is_quoted_by_its_state() -> None:
+    error = ProgrammingError("SELECT 1", {}, psycopg.errors.UndefinedTable(PRIVATE))
+    assert named(error) == "ProgrammingError (database: SQLSTATE 42P01)"

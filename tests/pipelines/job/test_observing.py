@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from structlog.testing import CapturingLogger
 
+from radarstream.connectors.kafka.topic_reader import Offsets
 from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.job.telemetry.observing import Lag, Observer
@@ -133,3 +134,26 @@ def test_a_worker_without_partitions_says_so_until_it_has_some(observing, health
         ("partitions_assigned", {"group": "g", "partitions": [0, 2]}),
         ("partitions_assigned", {"group": "g", "partitions": [2]}),
     ]
+
+
+def records(*offsets: int, partition: int = 0) -> list[RawRecord]:
+    return [RawRecord("e/t/0", n, b"", log=LogPosition("e", partition, n)) for n in offsets]
+
+
+def test_all_is_read_once_the_ends_that_the_broker_tells_were_polled() -> None:
+    told: dict[int, Offsets] = {}  # by the broker when it is asked
+    lag = Lag(lambda: dict(told))
+    lag.assigned(frozenset({0, 1}))
+    assert not lag.all_read()  # not known
+    told |= {0: Offsets(0, 3), 1: Offsets(0, 9, 9)}
+    lag.refresh()
+    assert not lag.all_read()
+    lag.polled(records(0, 1))
+    assert not lag.all_read()
+    lag.polled(records(2))
+    assert lag.all_read()  # polled and held back, or in a batch
+    told |= {0: Offsets(0, 4), 1: Offsets(0, 9, 9)}
+    lag.refresh()
+    assert not lag.all_read()  # a loop that sees no new record has not read it
+    lag.committed({0: 4})
+    assert lag.all_read()

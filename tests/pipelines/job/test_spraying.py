@@ -1,6 +1,7 @@
 """Names that complain about every answer, and names without end: what they gain, who waits."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import product
@@ -16,12 +17,12 @@ from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
 from radarstream.pipelines.job.incidents.settling import decide
 from radarstream.schemas.incidents import REMOVING, ComplaintState, Decision, Status
-from radarstream.schemas.snapshot import Document
 from tests.builders import make_snapshot
 from tests.pipelines.job.attributing_rig import (
     DEFAULT,
     NOW,
     claims,
+    complained,
     complaint,
     keep,
     run_out,
@@ -43,11 +44,10 @@ def keep_pages(engine: Engine, query_id: str, right: int, sites: int, *, lied: b
     texts = claims(*("Oslo",) * right, *("Rome",) * 3, *("Bern",) * (7 - right))
     urls = [f"https://honest-{n % sites}.test/{n}" for n in range(right)]
     urls += [f"https://other-{n}.test/" for n in range(10 - right)]
-    documents = tuple(
-        Document(rank, text, url=url)
-        for rank, (text, url) in enumerate(zip(texts, urls, strict=True), start=1)
-    )
-    snapshot = replace(make_snapshot((), query_id=query_id), documents=documents)
+    snapshot = make_snapshot(texts, query_id=query_id)
+    pages = zip(snapshot.documents, urls, strict=True)
+    documents = tuple(replace(page, title="", url=url) for page, url in pages)
+    snapshot = replace(snapshot, documents=documents)
     case = KeptAnswer(query_id, 0, "Rome" if lied else "Oslo", None, snapshot)
     with engine.begin() as connection:
         keep_answer(connection, case, steps=2)
@@ -102,8 +102,7 @@ def test_who_complains_about_every_answer_has_no_honest_page_removed(engine, see
     assert withheld_keys(engine, targets) == {}
     with engine.connect() as connection:
         found = senders.record_of(connection, SPRAYERS[0])
-    assert found.confirmed == LIES
-    assert found.unconfirmed + found.waiting == len(lied) - LIES + 2
+    assert (found.confirmed, found.unconfirmed + found.waiting) == (LIES, len(lied) - LIES + 2)
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -158,12 +157,9 @@ def flood(engine: Engine, names: int, each: int) -> int:
     """Invented names complain about invented answers, name by name; return how many were taken."""
     taken = 0
     for name, number in product(range(names), range(each)):
-        try:
-            told = f"answer {name} {number}"
-            complaint(engine, f"invented {name}", told, rules=SMALL)
+        with suppress(RefusedComplaintError):
+            complaint(engine, f"invented {name}", f"answer {name} {number}", rules=SMALL)
             taken += 1
-        except RefusedComplaintError:
-            continue
     return taken
 
 
@@ -179,8 +175,7 @@ def test_fifty_names_do_not_keep_a_first_sender_waiting(engine: Engine) -> None:
         worker.clock.seconds += 1 * 3600.0  # type: ignore[attr-defined]
         hours += 1
         assert hours <= 51 / HALF_AN_HOURS + 1
-    events = {event.answer: event for event in run_out(worker)}
-    assert events["Rome"].status is Status.PROPOSED
+    assert {event.answer: event for event in run_out(worker)}["Rome"].status is Status.PROPOSED
 
 
 def state_of(engine: Engine, complaint_id: str) -> str:
@@ -208,11 +203,8 @@ def test_trusted_senders_do_not_use_up_what_is_everybodys(engine: Engine) -> Non
     run_out(worker_on(engine, attributions_per_hour=1_000))
     worker = worker_on(engine, attributions_per_hour=4)
     worker.clock.seconds += 2 * 3600.0
-    for number in range(6):
-        keep(engine, query_id=f"ada{number}")
-        complaint(engine, "ada", query_id=f"ada{number}")
-    keep(engine)
-    complaint(engine, "first")
+    complained(engine, *(f"ada{number}" for number in range(6)), by=["ada"])
+    complained(engine, by=["first"])
     done = [event.query_id for event in run_out(worker)]
     assert len(done) == 4
     assert "cup" in done
@@ -227,12 +219,10 @@ def test_complaints_that_nobody_got_round_to_are_given_up(engine: Engine) -> Non
     approved = complaint(engine, "ada", query_id="approved", now=old)
     decide(engine, approved, Decision.APPROVED, DEFAULT, now_ms=approved.received_ms + 1)
     worker_on(engine).prune()
-    states = {
-        row["complaint_id"]: (row["state"], row["detail"])
-        for row in complaints.find_complaints(engine)
-    }
-    assert states[given_up.complaint_id] == ("unusable", "nobody got round to it in 7 days")
-    assert states[kept.complaint_id][0] == states[approved.complaint_id][0] == "open"
+    rows = {row["complaint_id"]: row for row in complaints.find_complaints(engine)}
+    row = rows[given_up.complaint_id]
+    assert (row["state"], row["detail"]) == ("unusable", "nobody got round to it in 7 days")
+    assert {rows[one.complaint_id]["state"] for one in (kept, approved)} == {"open"}
     with engine.connect() as connection:
         assert senders.record_of(connection, "eve").unconfirmed == 1
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -34,7 +36,6 @@ from tests.end_to_end.running_job import events, produce, snapshots
 from tests.pipelines.job.job_rig import drained, running_job, settings_for
 
 GROUP = "radarstream"
-MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("job", [{"partitions": (1,)}, {"membership": "group"}])
@@ -95,10 +96,9 @@ def test_a_partition_that_another_database_answered_is_not_taken_over(own_broker
             pass
         log.commit({0: records[-1].position + 1})
     took: list[object] = []
+    insist = partial(insist_on_offsets, mine, GROUP)
     with (
-        KafkaLog(
-            options, membership="group", insist=partial(insist_on_offsets, mine, GROUP)
-        ) as log,
+        KafkaLog(options, membership="group", insist=insist) as log,
         pytest.raises(ConfigurationError, match="has committed offset"),
     ):
         for _ in range(60):
@@ -126,7 +126,7 @@ def test_a_running_job_ends_when_its_database_goes(damage, own_broker, tmp_path,
     with running_job(settings_for(options, file)) as job:
         job.wait_for("answered", 2)
         assert job.get("/readyz")[0] == 200
-        spoil(file, damage)
+        DAMAGES[damage](file)
         produce(options, snapshots(5)[2:])
         until(job.ended.is_set)
         assert isinstance(job.failure, ConfigurationError)
@@ -163,32 +163,29 @@ def copied(source: Engine, target: Engine) -> None:
         held[0].backup(held[1])
 
 
-def spoil(file: Path, damage: str) -> None:
-    if damage == "deleted":
-        file.unlink()
-    elif damage == "cut off":
-        os.truncate(file, 0)
-    elif damage == "replaced":
-        copy = file.with_name("copy.db")
-        copy.write_bytes(file.read_bytes())
-        copy.replace(file)
-    else:
-        engine = open_engine(f"sqlite:///{file}")
-        with engine.begin() as connection:
-            connection.execute(text("DELETE FROM memory"))
-            connection.execute(text("DELETE FROM consumer_groups"))
-        engine.dispose()
+def empty(file: Path) -> None:
+    engine = open_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        for table in ("memory", "consumer_groups"):
+            connection.execute(text(f"DELETE FROM {table}"))
+    engine.dispose()
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "deleted": Path.unlink,
+    "cut off": lambda file: os.truncate(file, 0),
+    "replaced": lambda file: Path(shutil.copy(file, file.with_name("copy.db"))).replace(file),
+    "emptied": empty,
+}
 
 
 def test_snapshots_from_the_far_future_are_an_outage(own_broker: Broker, tmp_path: Path) -> None:
     """As if this machine's clock were slow: by 10 minutes, and by 2 hours."""
     options = own_broker.options(partitions=1)
     now = datetime.now(UTC)
-    found = [
-        make_snapshot(["Output: Rome"], query_id=f"q{ahead}", observed_at=now + ahead * MINUTE)
-        for ahead in (10, 120)
-    ]
-    produce(options, found)
+    times = {f"q{ahead}": now + timedelta(minutes=ahead) for ahead in (10, 120)}
+    texts = ["Output: Rome"]
+    produce(options, [make_snapshot(texts, query_id=q, observed_at=t) for q, t in times.items()])
     with running_job(settings_for(options, tmp_path / "state.db")) as job:
         assert job.wait_for("answered")["query_id"] == "q10"
         letter = job.wait_for("dead_letter")
@@ -198,5 +195,4 @@ def test_snapshots_from_the_far_future_are_an_outage(own_broker: Broker, tmp_pat
     assert decode_dead_letter(data).reason is ReasonClass.FUTURE_TIME
     replay = ["deadletter", "replay", "--yes", "--json"]  # without a word on which letters
     variables = {"RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap}
-    replayed = CliRunner().invoke(app, replay, env=variables)
-    assert len(json.loads(replayed.stdout)["replayed"]) == 1
+    assert len(json.loads(CliRunner().invoke(app, replay, env=variables).stdout)["replayed"]) == 1

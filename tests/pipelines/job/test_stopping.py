@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -23,30 +24,25 @@ stop.clock.wait(3600.0)  # ends at once: somebody asked
 """
 
 
+def waiting(*arguments: str) -> Any:
+    """A process that has said that it is ready."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process: Any = subprocess.Popen([sys.executable, "-c", WAITING, *arguments], **pipes)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_signal_asks_and_ends_pauses(number: signal.Signals) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", WAITING], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        for _ in range(3):
-            process.send_signal(signal.SIGHUP)
-            assert process.stdout.readline() == "reload\n"
-        process.send_signal(number)
-        assert process.stdout.readline() == "stopping\n"
+    with waiting() as process:
+        for sent, said in (*[(signal.SIGHUP, "reload\n")] * 3, (number, "stopping\n")):
+            process.send_signal(sent)
+            assert process.stdout.readline() == said
         assert process.wait(30) == 0
 
 
 def test_a_second_signal_ends_the_process_at_once() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", WAITING, "--stubborn"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+    with waiting("--stubborn") as process:
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "stopping\n"
         process.send_signal(signal.SIGTERM)

@@ -32,8 +32,7 @@ def refusal(text: str | bytes) -> str:
 
 def test_the_example_is_valid_also_for_its_schema() -> None:
     entries = read_watchlist(EXAMPLE)
-    assert len(entries) == 5
-    assert sum(entry.active for entry in entries) == 4
+    assert (len(entries), sum(entry.active for entry in entries)) == (5, 4)
     plain = json.loads(json.dumps(yaml.safe_load(EXAMPLE.read_text()), default=str))
     jsonschema.Draft202012Validator.check_schema(watchlist_schema())
     jsonschema.validate(plain, watchlist_schema())
@@ -116,8 +115,7 @@ def test_any_entry_gives_a_list_or_a_complaint(entry: dict[str, Any]) -> None:
     except ConfigurationError:
         return
     ((query_id, text),) = table_entries((read,)) or ((read.query.id, read.model_dump_json()),)
-    assert entry_of(text) == read
-    assert query_id == read.query.id
+    assert (entry_of(text), query_id) == (read, read.query.id)
 
 
 def test_an_entry_that_says_the_same_is_the_same_text() -> None:

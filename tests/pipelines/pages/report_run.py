@@ -132,6 +132,7 @@ def judged(
     script = Script(answer=answer, relation=relation)
     verdict, after = run(Radar().defend(evidence, state), script)
     labels = snapshot.labels
+    attacked = labels.target if labels and labels.attack else None
     event = AnswerEvent(
         query_id=snapshot.query.id,
         question=snapshot.query.text,
@@ -146,9 +147,7 @@ def judged(
         verdict=verdict,
         status=AnswerStatus.ABSTAINED if verdict.abstention else AnswerStatus.SINGLE_SOURCE,
         sources=tuple(Source(d.rank, d.title, d.url) for d in snapshot.documents),
-        undefended_answer=(labels.target if labels.attack else None) or labels.answers[0]
-        if labels
-        else None,
+        undefended_answer=(attacked or labels.answers[0]) if labels else None,
         generator="scripted",
         relation_scorer="scripted",
     )
@@ -165,18 +164,13 @@ def make_run(
         state: Belief | None = None
         for step in range(steps):
             found, claims, planted = pages(topic, step, documents)
-            snapshot = SearchSnapshot(
-                Query(f"watch-{number:03d}", topic.question),
-                START + timedelta(days=30 * step),
-                tuple(found),
-                Provenance.SIMULATED,
-                Labels(
-                    answers=(topic.true_at(step),),
-                    target=topic.lie if planted else None,
-                    attack="prompt_injection" if planted else None,
-                    poisoned_ranks=tuple(sorted(planted)),
-                ),
-            )
+            labels = Labels((topic.true_at(step),))
+            if planted:
+                ranks = tuple(sorted(planted))
+                labels = Labels(labels.answers, topic.lie, attack="prompt_injection",
+                                poisoned_ranks=ranks)  # fmt: skip
+            query, time = Query(f"watch-{number:03d}", topic.question), START + timedelta(30 * step)
+            snapshot = SearchSnapshot(query, time, tuple(found), Provenance.SIMULATED, labels)
             event, state = judged(snapshot, claims, step, state)
             answers.append(event)
             snapshots[snapshot.id] = snapshot
@@ -238,14 +232,15 @@ HOSTILE_URLS = (
 def hostile_run() -> tuple[list[AnswerEvent], dict[str, SearchSnapshot], RunRecord]:
     """A run in which every free text is an attack on the reader."""
     answers, snapshots = make_run(HOSTILE_TOPICS, steps=3, documents=8)
+    titles = (SCRIPT, IMAGE, "x" * 700, f"\u202egnp.exe{IGNORED}", "")
+    before = f"{IMAGE}{SCRIPT}</details></table></svg>{IGNORED}{'y' * 500}\x00\x0c"
     for key, snapshot in snapshots.items():
         documents = tuple(
             replace(
                 document,
-                title=(SCRIPT, IMAGE, "x" * 700, f"\u202egnp.exe{IGNORED}", "")[document.rank % 5],
+                title=titles[document.rank % 5],
                 url=HOSTILE_URLS[document.rank % len(HOSTILE_URLS)],
-                text=f"{IMAGE}{SCRIPT}</details></table></svg>{IGNORED}{'y' * 500}\x00\x0c"
-                f"{document.text}",
+                text=before + document.text,
             )
             for document in snapshot.documents
         )

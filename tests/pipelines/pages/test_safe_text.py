@@ -16,8 +16,7 @@ def test_every_character_that_unicode_calls_ignorable_is_hidden():
     assert len(IGNORABLE) > 4_000
     assert [c for c in IGNORABLE if not HIDDEN.fullmatch(c)] == []
     assert [c for c in IGNORABLE if c in visible(f"a{c}b") + visible(f"{c}") + visible(c * 9)] == []
-    together = visible("".join(IGNORABLE))
-    assert together == "‹4174 hidden characters›"
+    assert visible("".join(IGNORABLE)) == "‹4174 hidden characters›"
 
 
 @pytest.mark.parametrize(
@@ -41,8 +40,7 @@ def test_every_character_that_unicode_calls_ignorable_is_hidden():
     ],
 )
 def test_what_is_hidden_is_left_out_or_told(text: str, shown: str):
-    assert visible(text) == shown
-    assert visible(shown) == shown
+    assert (visible(text), visible(shown)) == (shown, shown)
 
 
 @given(

@@ -28,13 +28,9 @@ def test_the_status_follows_from_the_numbers_of_the_sentence(sites, rivals, with
     said = re.match(r"(\d+) independent sites? says? so(?:, (\d+) says? Rome)?", told)
     assert said is not None
     disputed = said[2] is not None and int(said[1]) - int(said[2]) <= withstand
-    assert status_of(Support(sites, rivals), withstand) is (
-        AnswerStatus.DISPUTED
-        if disputed
-        else AnswerStatus.SINGLE_SOURCE
-        if said[1] == "1"
-        else AnswerStatus.CORROBORATED
-    )
+    undisputed = AnswerStatus.SINGLE_SOURCE if said[1] == "1" else AnswerStatus.CORROBORATED
+    expected = AnswerStatus.DISPUTED if disputed else undisputed
+    assert status_of(Support(sites, rivals), withstand) is expected
 
 
 @pytest.mark.parametrize("reason", list(Reason))
@@ -45,9 +41,8 @@ def test_a_document_that_says_so_is_never_told_as_rejected(reason: Reason, kept:
     verdict = Verdict("Rome", (other, document), edges=((1, 3, 0.2), (1, 2, 0.9)))
     support = Support(2, stances_for=((1, 1.0), (3, 1.0)))
     assert side_in_words(document, support) == "says so"
-    assert "contradicted" not in reason_in_words(document, verdict, support).replace(
-        "do not contradict", ""
-    )
+    told = reason_in_words(document, verdict, support).replace("do not contradict", "")
+    assert "contradicted" not in told
 
 
 def test_only_documents_that_say_so_are_named_as_contradicting_another() -> None:
@@ -60,12 +55,7 @@ def test_only_documents_that_say_so_are_named_as_contradicting_another() -> None
 
 def test_disputed_and_corroborated_are_told_apart_in_one_sentence_everywhere() -> None:
     """`ask --explain` is in `tests/end_to_end/test_ask_command.py`."""
-    for text in (
-        render_report(*make_run(steps=1), make_record()),
-        MEANINGS["Status"],
-        *(
-            " ".join((ROOT / path).read_text().split())
-            for path in ("docs/consuming.md", "README.md", "schemas/json/answer.defended.2.json")
-        ),
-    ):
-        assert TOLD_APART in text
+    paths = ("docs/consuming.md", "README.md", "schemas/json/answer.defended.2.json")
+    pages = (" ".join((ROOT / path).read_text().split()) for path in paths)
+    report = render_report(*make_run(steps=1), make_record())
+    assert all(TOLD_APART in text for text in (report, MEANINGS["Status"], *pages))

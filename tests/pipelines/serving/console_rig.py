@@ -2,7 +2,6 @@
 
 import atexit
 import shutil
-import socket
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from tempfile import mkdtemp
 
 import httpx
 from sqlalchemy import Engine
+from starlette.testclient import TestClient
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
@@ -34,6 +34,7 @@ from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.users import Role
 from tests.lab.pages.attribution_pages import fill
 from tests.pipelines.pages.report_run import hostile_run, make_run
+from tests.servers import free_port
 
 USERS = {"ada": list(Role), "bob": [Role.OPERATE], "cleo": [Role.ASK], "dan": [Role.REPORT]}
 NOW_MS = 1_750_000_000_000
@@ -42,16 +43,12 @@ SUPPORT = Support(5, 1, 0.9, 0.34, "Lyon", 4, 5)
 
 def settings_of(directory: Path, **more: object) -> Settings:
     """Scripted models, a database of its own, and a broker that nobody runs."""
-    with socket.socket() as taken:  # bound and closed: nobody listens
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
     return load_settings(
         None,
         profile="scripted",
         database=f"sqlite:///{directory / 'state.sqlite'}",
-        kafka={"bootstrap": f"127.0.0.1:{port}", "request_timeout_s": 1.0}
-        | dict(more.pop("kafka", {})),
-        serving={"health_listen": ""} | dict(more.pop("serving", {})),
+        kafka={"bootstrap": f"127.0.0.1:{free_port()}", "request_timeout_s": 1.0},
+        serving={"health_listen": ""},
         attribution={"enabled": True, "min_gap": 0.0, "max_chance": 1.0},
         **more,
     )
@@ -67,8 +64,7 @@ def keep(engine: Engine, event: AnswerEvent, snapshot: SearchSnapshot | None = N
 
 def seeded(settings: Settings, *, hostile: bool = False) -> Engine:
     """A copy of a database with answers, incidents, quarantine and sources."""
-    file = settings.database.removeprefix("sqlite:///")
-    shutil.copyfile(template(hostile=hostile), file)
+    shutil.copyfile(template(hostile=hostile), settings.database.removeprefix("sqlite:///"))
     return open_engine(settings.database)
 
 
@@ -80,7 +76,8 @@ def template(*, hostile: bool) -> Path:
     answers, snapshots = hostile_run()[:2] if hostile else make_run()
     statuses = tuple(AnswerStatus)
     for event in answers:
-        status = AnswerStatus.ABSTAINED if event.abstention else statuses[hash_of(event) % 3]
+        number = sum(map(ord, event.query_id))  # differs between queries
+        status = AnswerStatus.ABSTAINED if event.abstention else statuses[number % 3]
         told = replace(event, status=status, support=None if event.abstention else SUPPORT)
         keep(engine, told, snapshots.get(event.snapshot_id))
     fill(engine)
@@ -89,11 +86,6 @@ def template(*, hostile: bool) -> Path:
     engine.dispose()
     atexit.register(shutil.rmtree, file.parent, ignore_errors=True)
     return file
-
-
-def hash_of(event: AnswerEvent) -> int:
-    """A number that differs between queries."""
-    return sum(map(ord, event.query_id))
 
 
 @dataclass
@@ -109,19 +101,17 @@ class FakeAsker:
         self.asked.append(question)
         if self.errors:
             return self.errors.pop()
-        plan = Plan()
         records = (
             HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {}, 0, 0),
             HookRecord(Hook.POST_RETRIEVAL, "trustrag", True, {"rouge_threshold": 0.25}, 10, 8),
         )
         risk = RiskProfile(RiskLevel.ELEVATED, poisoning=0.6)
         orchestration = Orchestration(
-            plan, risk, risk, trust=0.5, trust_after=0.45, epsilon_spent=3.0, epsilon_left=97.0,
+            Plan(), risk, risk, trust=0.5, trust_after=0.45, epsilon_spent=3.0, epsilon_left=97.0,
             hooks=records, audit=Audited("pass", self.event.answer)
         )  # fmt: skip
-        return Reply(
-            question, self.event.answer, self.event, self.snapshot.documents, orchestration
-        )
+        told = (self.event.answer, self.event, self.snapshot.documents)
+        return Reply(question, *told, orchestration)
 
     def __call__(self, questions):
         return [self.answer(question) for question in questions]
@@ -146,14 +136,11 @@ def app_of(settings: Settings, engine: Engine, *, hostile: bool = False):
 
 def client_of(app, address: str = "http://127.0.0.1") -> httpx.Client:
     """A browser without scripts: cookies, no redirects of its own."""
-    from starlette.testclient import TestClient
-
     return TestClient(app, base_url=address, follow_redirects=False)
 
 
 def sign_in(client: httpx.Client, name: str = "ada") -> httpx.Response:
     """Sign in by the form."""
-    token = client.app.state.tokens[name]
-    response = client.post("/console/sign-in", data={"token": token})
+    response = client.post("/console/sign-in", data={"token": client.app.state.tokens[name]})
     assert response.status_code == 303, response.text
     return response

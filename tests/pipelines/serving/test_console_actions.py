@@ -40,9 +40,8 @@ def client(app) -> Iterator[httpx.Client]:
 
 def fields(page: str) -> dict[str, str]:
     """The hidden fields of a confirmation."""
-    return dict(
-        re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition("<main")[2])
-    )
+    hidden = r'type="hidden" name="(\w+)" value="([^"]*)"'
+    return dict(re.findall(hidden, page.partition("<main")[2]))
 
 
 def confirm(
@@ -79,31 +78,23 @@ def test_a_decision_is_made_once_and_written_down(app, client, name, decision, a
     assert done.status_code == 303
     assert store.look(engine, PROPOSED).decision is decision
     held = [row for row in quarantine.list_quarantine(engine, CUP[0]) if row["active"]]
-    assert bool(held) == active
-    assert log_of(app) == [("ada", name, PROPOSED)]
+    assert (bool(held), log_of(app)) == (active, [("ada", name, PROPOSED)])
     shown = text_of(client.get(done.headers["location"]))
-    assert "written to the action log with your name" in shown
-    assert "Ana Ruiz" in shown
+    assert "written to the action log with your name" in shown and "Ana Ruiz" in shown
     assert "This decision was made already" in client.get(f"/console/act/{name}?id={PROPOSED}").text
 
 
 def test_pages_lead_to_what_can_be_done(client):
-    incident, source = (
-        f"/console/incident?id={PROPOSED}",
-        "/console/source?domain=town-news.example",
-    )
     for page, actions in {
-        incident: ("dismiss?id", "model-erred?id"),
-        source: ("block?domain",),
+        f"/console/incident?id={PROPOSED}": ("dismiss?id", "model-erred?id"),
+        "/console/source?domain=town-news.example": ("block?domain",),
         f"/console/source?domain={LIARS[0]}": ("clear?domain", "pardon?domain"),
         f"/console/quarantine?query={MAYOR[0]}": ("release?query",),
     }.items():
         shown = client.get(page).text
         assert [a for a in actions if f'href="/console/act/{a}=' not in shown] == [], page
-    assert (
-        'href="/console/report?query=watch-001'
-        in client.get("/console/answer?query=watch-001").text
-    )
+    shown = client.get("/console/answer?query=watch-001").text
+    assert 'href="/console/report?query=watch-001' in shown
 
 
 def test_a_person_approves_some_of_the_texts(app, client):
@@ -111,32 +102,27 @@ def test_a_person_approves_some_of_the_texts(app, client):
     shown = client.get(f"/console/incident?id={PROPOSED}").text
     assert CUP[1] in text_of(client.get("/console/inbox"))
     assert CUP[1] in shown and "The official site disagrees." in shown
-    ticked = re.findall(r'type="checkbox" name="text" value="(\w+)" checked', shown)
-    assert ticked == ["t2", "t5"]
-    nothing = client.get(f"/console/act/approve?id={PROPOSED}&choose=yes")
-    assert nothing.status_code == 400 and "No text is chosen" in nothing.text
-    other = client.get(f"/console/act/approve?id={PROPOSED}&choose=yes&text=t1")
-    assert other.status_code == 400 and "is none of this incident" in other.text
+    assert re.findall(r'type="checkbox" name="text" value="(\w+)" checked', shown) == ["t2", "t5"]
+    for chosen, said in (("", "No text is chosen"), ("&text=t1", "is none of this incident")):
+        wrong = client.get(f"/console/act/approve?id={PROPOSED}&choose=yes{chosen}")
+        assert wrong.status_code == 400 and said in wrong.text
     target = {"id": PROPOSED, "choose": "yes", "text": "t5"}
     asked = text_of(client.get("/console/act/approve", params=target))
-    assert (
-        "1 text is left out" in asked and "These stay: https://www.quick-answers.example" in asked
-    )
+    for words in ("1 text is left out", "These stay: https://www.quick-answers.example"):
+        assert words in asked
     assert confirm(client, "approve", target).status_code == 303
     rows = quarantine.list_quarantine(engine, CUP[0], active_only=False)
     assert {row["text_key"]: row["active"] for row in rows} == {"t2": False, "t5": True}
     event = store.look(engine, PROPOSED).event
     assert (event.status, event.left_in, event.revision) == (Status.APPROVED, ("t2",), 1)
     (logged,) = read_actions(engine)
-    assert (
-        logged.user == "ada" and "left in: https://www.quick-answers.example/a/2" in logged.detail
-    )
-    shown = client.get(f"/console/incident?id={PROPOSED}").text
-    assert re.findall(r'name="text" value="(\w+)" checked', shown) == ["t5"]
-    assert "approve by ada" in text_of(client.get(f"/console/incident?id={PROPOSED}"))
-    assert (
-        "This decision was made already" in client.get("/console/act/approve", params=target).text
-    )
+    assert logged.user == "ada"
+    assert "left in: https://www.quick-answers.example/a/2" in logged.detail
+    shown = client.get(f"/console/incident?id={PROPOSED}")
+    assert re.findall(r'name="text" value="(\w+)" checked', shown.text) == ["t5"]
+    assert "approve by ada" in text_of(shown)
+    again = client.get("/console/act/approve", params=target)
+    assert "This decision was made already" in again.text
     assert confirm(client, "approve", target | {"text": ["t2", "t5"]}).status_code == 303
     assert store.look(engine, PROPOSED).event.left_in == ()
 
@@ -145,9 +131,8 @@ def test_a_form_that_is_sent_twice_acts_once(app, client):
     form = fields(client.get(f"/console/act/approve?id={PROPOSED}").text)
     first, second = (client.post(f"/console/act/approve?id={PROPOSED}", data=form) for _ in "ab")
     assert (first.status_code, second.status_code) == (303, 200)
-    assert "It is so already; nothing was done. The last action on it was approve by ada" in (
-        text_of(second)
-    )
+    told = "It is so already; nothing was done. The last action on it was approve by ada"
+    assert told in text_of(second)
     assert len(log_of(app)) == 1
 
 
@@ -192,17 +177,12 @@ def test_a_source_is_blocked_pardoned_and_cleared(app, client):
         typed = {} if name == "clear" else {"note": f"because of {name}"}
         assert confirm(client, name, target, **typed).status_code == 303
         assert verdict() == (expected, typed.get("note"))
-    assert log_of(app) == [
-        ("ada", name, "fact-hub.example") for name in ("block", "pardon", "clear")
-    ]
+    done = [("ada", name, "fact-hub.example") for name in ("block", "pardon", "clear")]
+    assert log_of(app) == done
     assert "because of block" in client.get("/console/actions").text
-
-
-def test_a_source_nobody_knows_can_be_blocked_but_not_cleared(app, client):
-    assert confirm(client, "block", {"domain": "new.example"}).status_code == 303
     assert "It is so already" in client.get("/console/act/clear?domain=other.example").text
     assert "names no domain" in client.get("/console/act/block?domain=a b").text
-    assert log_of(app) == [("ada", "block", "new.example")]
+    assert log_of(app) == done
 
 
 def test_a_site_is_blocked_from_the_page_of_sources(app, client):
@@ -266,22 +246,19 @@ LETTER = Letter(
 
 
 def test_dead_letters_are_listed_with_what_was_replayed(client, monkeypatch):
+    away = client.get("/console/dead-letters")
+    assert (away.status_code, "The message broker cannot be reached" in away.text) == (200, True)
     other = replace(LETTER, id="b2")
     box = lambda _kafka: Mailbox((LETTER, other), frozenset({"b2"}))  # noqa: E731
     monkeypatch.setattr(letter_pages, "mailbox", box)
     page = text_of(client.get("/console/dead-letters"))
-    assert "no model answered" in page
-    assert "radarstream deadletter replay a1b2c3d4e5" in page
+    assert "no model answered" in page and "radarstream deadletter replay a1b2c3d4e5" in page
     assert "radarstream deadletter replay b2" not in page
 
 
-def test_without_a_broker_the_page_of_dead_letters_says_so(client):
-    page = client.get("/console/dead-letters")
-    assert page.status_code == 200
-    assert "The message broker cannot be reached" in page.text
-
-
 def test_a_user_complains_about_an_answer_once(app, client):
+    assert "step=5" in client.get("/console/report?query=watch-000").text  # the newest answer
+    assert client.get("/console/report?query=unknown").status_code == 404
     path = "/console/report?query=watch-000&step=5"
     form = fields(client.get(path).text) | {"comment": "It is Ingrid <b>Solberg</b>."}
     assert "the complaint was taken" in text_of(client.post(path, data=form))
@@ -292,18 +269,12 @@ def test_a_user_complains_about_an_answer_once(app, client):
     assert "It is Ingrid &lt;b&gt;Solberg&lt;/b&gt;." in shown
 
 
-def test_without_a_step_a_complaint_is_about_the_newest_answer(client):
-    assert "step=5" in client.get("/console/report?query=watch-000").text
-    assert client.get("/console/report?query=unknown").status_code == 404
-
-
 def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
     asker = app.state.context.answer_all
     form = {"csrf": fields(client.get("/console/report?query=watch-000&step=5").text)["csrf"]}
     page = client.post("/console/ask", data=form | {"question": "Who is it?", "origin": "corpus"})
     shown = text_of(page)
-    assert page.status_code == 200
-    assert asker.asked[0].text == "Who is it?"
+    assert (page.status_code, asker.asked[0].text) == (200, "Who is it?")
     assert asker.asked[0].user == "ada"
     for words in ("post retrieval", "filter: dropped 2 of 10 documents",
                   "elevated, poisoning 0.60 (rules)", "rejected",

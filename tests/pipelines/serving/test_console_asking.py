@@ -30,15 +30,10 @@ class Masking(FakeAsker):
 def page_for(tmp_path: Path, role: Role, origin: str) -> str:
     """What a user with this role and that of asking is shown."""
     settings, source = settings_of(tmp_path), asker()
-    told = tuple(
-        replace(one, atomic_answer="ATOMIC SECRET") for one in source.event.verdict.documents
-    )
-    event = replace(
-        source.event,
-        answer="ANSWER SECRET",
-        verdict=replace(source.event.verdict, documents=told),
-        support=Support(2, 1, rival_answer="RIVAL SECRET"),
-    )
+    verdict, support = source.event.verdict, Support(2, 1, rival_answer="RIVAL SECRET")
+    told = tuple(replace(one, atomic_answer="ATOMIC SECRET") for one in verdict.documents)
+    verdict = replace(verdict, documents=told)
+    event = replace(source.event, answer="ANSWER SECRET", verdict=verdict, support=support)
     documents = tuple(replace(one, text="TEXT SECRET") for one in source.snapshot.documents)
     kind = FakeAsker if origin.endswith("passed") else Masking
     masking = kind(event, replace(source.snapshot, documents=documents))
@@ -47,10 +42,8 @@ def page_for(tmp_path: Path, role: Role, origin: str) -> str:
     with client_of(create_app(settings, masking, engine)) as client:
         assert client.post("/console/sign-in", data={"token": token}).status_code == 303
         csrf = client.get("/console/ask").text.partition('name="csrf" value="')[2][:64]
-        sent: httpx.Response = client.post(
-            "/console/ask",
-            data={"csrf": csrf, "question": "Who?", "origin": origin.partition(" ")[0]},
-        )
+        form = {"csrf": csrf, "question": "Who?", "origin": origin.partition(" ")[0]}
+        sent: httpx.Response = client.post("/console/ask", data=form)
     assert sent.status_code == 200
     return sent.text
 

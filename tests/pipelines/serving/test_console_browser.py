@@ -114,6 +114,10 @@ def until(browser, condition, seconds: float = 60.0):
     return WebDriverWait(browser, seconds, 0.05).until(lambda _: condition())
 
 
+def body(browser):
+    return browser.find_element(By.TAG_NAME, "body")
+
+
 def problems(browser) -> list[str]:
     return [e["message"] for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
 
@@ -156,8 +160,7 @@ def test_answers_are_live_and_keep_focus_folds_and_scroll(browser, app, service)
     event = make_run()[0][3 * 6 + 5]
     assert event.query_id == "watch-003"
     at = event.observed_at + timedelta(days=30)
-    later = replace(event, step=6, answer="eighteen moons", changed=True, observed_at=at)
-    keep(engine, later)
+    keep(engine, replace(event, step=6, answer="eighteen moons", changed=True, observed_at=at))
     until(browser, lambda: "eighteen moons" in browser.find_element(By.ID, "result").text)
     assert browser.execute_script(
         "return [window.kept, document.activeElement === arguments[0].querySelector('summary'),"
@@ -170,15 +173,13 @@ def test_answers_are_live_and_keep_focus_folds_and_scroll(browser, app, service)
 
 def test_search_and_keyboard(browser, app, service):
     visit(browser, app, service, "/")
-    browser.find_element(By.TAG_NAME, "body").send_keys("/")
-    field = browser.switch_to.active_element
-    field.send_keys("QUILLSTACK")
-    field.send_keys(Keys.ENTER)
+    body(browser).send_keys("/")
+    browser.switch_to.active_element.send_keys("QUILLSTACK", Keys.ENTER)
     until(browser, lambda: "q=QUILLSTACK" in browser.current_url)
     rows = browser.find_elements(By.CSS_SELECTOR, "tbody tr")
     assert [("Quillstack" in row.text) for row in rows] == [True]
     reached = []
-    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
+    body(browser).send_keys(Keys.TAB)
     for _ in range(60):
         here = browser.switch_to.active_element
         reached.append(here.text or here.get_attribute("name") or here.tag_name)
@@ -195,14 +196,12 @@ def test_search_and_keyboard(browser, app, service):
 
 def test_shortcuts_are_listed_and_lead_there(browser, app, service):
     visit(browser, app, service, "/console/inbox?sort=-complaints")
-    body = browser.find_element(By.TAG_NAME, "body")
-    body.send_keys("?")
+    body(browser).send_keys("?")
     listed = browser.find_element(By.ID, "shortcuts")
-    assert listed.is_displayed()
-    assert "next and previous row" in listed.text
-    body.send_keys(Keys.ESCAPE)
+    assert listed.is_displayed() and "next and previous row" in listed.text
+    body(browser).send_keys(Keys.ESCAPE)
     until(browser, lambda: not listed.is_displayed())
-    body.send_keys("jj")
+    body(browser).send_keys("jj")
     rows = browser.find_elements(By.CSS_SELECTOR, "tbody tr")
     assert browser.switch_to.active_element == rows[1].find_element(By.TAG_NAME, "a")
     browser.find_element(By.NAME, "q").send_keys("4")
@@ -239,17 +238,18 @@ def test_pages_work_without_scripts(browser, app, service):
 def test_nothing_hostile_executes(browser, hostile):
     app, service = hostile
     visit(browser, app, service, "/")
-    with app.state.context.engine.connect() as connection:
-        queries = connection.exec_driver_sql("SELECT DISTINCT query_id FROM kept_events").all()
-        incidents = connection.exec_driver_sql("SELECT incident FROM incidents").all()
-        held = connection.exec_driver_sql("SELECT DISTINCT query_id FROM quarantine").all()
     of_others = ("dead letters", "answer", "report", "incident", "approve")
     paths = [path for name, path in PAGES.items() if name not in of_others]
-    paths += [link("/console/answer", query=name) for (name,) in queries]
-    paths += [link("/console/report", query=name, step=1) for (name,) in queries]
-    paths += [link("/console/incident", id=name) for (name,) in incidents]
-    paths += [link("/console/act/approve", id=name) for (name,) in incidents]
-    paths += [link("/console/act/release", query=name) for (name,) in held]
+    with app.state.context.engine.connect() as connection:
+        for table, column, pages in (
+            ("kept_events", "query_id", {"answer": {}, "report": {"step": 1}}),
+            ("incidents", "incident", {"incident": {}, "act/approve": {}}),
+            ("quarantine", "query_id", {"act/release": {}}),
+        ):
+            named = connection.exec_driver_sql(f"SELECT DISTINCT {column} FROM {table}").all()  # noqa: S608
+            field = "id" if column == "incident" else "query"
+            for page, more in pages.items():
+                paths += [link(f"/console/{page}", **{field: name}, **more) for (name,) in named]
     look(browser, 320)
     for path in paths:
         browser.get(service + path)
@@ -271,9 +271,8 @@ def check_inert(browser, path: str) -> None:
     with pytest.raises(NoAlertPresentException):
         _ = browser.switch_to.alert.text
     foreign = "img, iframe, object, embed, base, foreignObject, script:not([src]), style"
-    assert browser.execute_script(f"return document.querySelectorAll('{foreign}').length") == 0, (
-        path
-    )
+    count = f"return document.querySelectorAll('{foreign}').length"
+    assert browser.execute_script(count) == 0, path
     kinds = "return [...new Set([...document.links].map((a) => a.protocol))]"
     assert set(browser.execute_script(kinds)) <= {"http:", "https:"}, path
     assert [m for m in problems(browser) if "404" not in m] == [], path

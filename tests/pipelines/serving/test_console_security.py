@@ -25,12 +25,11 @@ from tests.pipelines.serving.console_rig import (
 COOKIE = "radarstream_session"
 QUICK = tuple(path for path, _, _ in MENU if "dead-letters" not in path)  # that one asks a broker
 PAGES = (
-    *QUICK,
-    "/console/answer?query=watch-000",
-    "/console/source?domain=quick-answers.example",
-    "/console/act/block?domain=fact-hub.example",
-    "/console/report?query=watch-000&step=5",
-)
+    *QUICK, "/console/answer?query=watch-000", "/console/source?domain=quick-answers.example",
+    "/console/act/block?domain=fact-hub.example", "/console/report?query=watch-000&step=5",
+)  # fmt: skip
+BLOCKING = "/console/act/block?domain=fact-hub.example"
+TARGET = {"id": "0", "query": "q-mayor", "domain": "fact-hub.example"}
 WITHOUT = ("/console/sign-in", "/console/nothing", "/console/incident?id=")
 STEPS = ("9" * 19, "9" * 40, "-1")
 ODD = (
@@ -53,7 +52,7 @@ def client(app) -> Iterator[httpx.Client]:
         yield client
 
 
-def csrf_of(client: httpx.Client, path: str = "/console/act/block?domain=fact-hub.example") -> str:
+def csrf_of(client: httpx.Client, path: str = BLOCKING) -> str:
     return re.search(r'name="csrf" value="([^"]+)"', client.get(path).text)[1]
 
 
@@ -70,22 +69,19 @@ def test_without_a_session_every_page_leads_to_the_sign_in(client, path):
 def test_a_session_begins_with_a_new_secret_and_ends_the_one_before(app, client):
     client.cookies.set(COOKIE, "chosen-by-an-attacker", domain="127.0.0.1", path="/")
     first = sign_in(client).cookies[COOKIE]
-    assert first != "chosen-by-an-attacker"
     client.cookies.clear()
     client.cookies.set(COOKIE, first)
     second = sign_in(client).cookies[COOKIE]
-    assert second != first
+    assert len({"chosen-by-an-attacker", first, second}) == 3
     assert stays_signed_in(client, second)
     assert not stays_signed_in(client, first)
 
 
 def test_the_cookie_keeps_to_this_site_and_from_scripts(client):
     header = sign_in(client).headers["set-cookie"].lower()
-    assert "httponly" in header
-    assert "samesite=strict" in header
-    assert "path=/" in header
+    for words in ("httponly", "samesite=strict", "path=/", f"max-age={12 * 3600}"):
+        assert words in header
     assert "domain=" not in header
-    assert f"max-age={12 * 3600}" in header
     assert "secure" not in header  # on loopback without TLS a browser would drop it
 
 
@@ -98,36 +94,30 @@ def test_beyond_loopback_the_cookie_is_secure(app):
         assert response.headers["strict-transport-security"]
 
 
-def test_signing_out_ends_the_session_everywhere(client):
+def test_signing_out_ends_the_session_everywhere_and_nobody_signs_another_out(client):
     secret = sign_in(client).cookies[COOKIE]
+    assert client.post("/console/sign-out", data={}).status_code == 403
+    assert stays_signed_in(client, secret)
     response = client.post("/console/sign-out", data={"csrf": csrf_of(client)})
     assert response.headers["location"] == "/console/sign-in"
     client.cookies.clear()
     assert not stays_signed_in(client, secret)
 
 
-def test_nobody_signs_another_out(client):
-    secret = sign_in(client).cookies[COOKIE]
-    assert client.post("/console/sign-out", data={}).status_code == 403
-    assert stays_signed_in(client, secret)
-
-
-def test_a_session_expires(app, client):
-    secret = sign_in(client, "bob").cookies[COOKIE]
-    with app.state.context.engine.begin() as connection:
-        connection.execute(update(SESSIONS).values(expires_ms=1))
-    app.state.context.by_session.forget(secret)
-    assert not stays_signed_in(client, secret)
-
-
-def test_a_revoked_user_is_out_at_once(tmp_path):
+def test_a_session_expires_and_a_revoked_user_is_out_at_once(tmp_path):
     settings = settings_of(tmp_path)
-    app = app_of(settings, seeded(settings))
-    with client_of(app) as client:
-        secret = sign_in(client, "bob").cookies[COOKIE]
-        revoke_user(app.state.context.engine, "bob", NOW_MS)
-        app.state.context.by_session.forget(secret)
-        assert not stays_signed_in(client, secret)
+    engine = seeded(settings)
+    app = app_of(settings, engine)
+    for revoked in (True, False):
+        with client_of(app) as client:
+            secret = sign_in(client, "bob" if revoked else "ada").cookies[COOKIE]
+            with engine.begin() as connection:
+                if not revoked:
+                    connection.execute(update(SESSIONS).values(expires_ms=1))
+            if revoked:
+                revoke_user(engine, "bob", NOW_MS)
+            app.state.context.by_session.forget(secret)
+            assert not stays_signed_in(client, secret)
 
 
 def test_secrets_are_stored_as_digests_and_shown_nowhere(app, client):
@@ -138,8 +128,7 @@ def test_secrets_are_stored_as_digests_and_shown_nowhere(app, client):
     token = app.state.tokens["ada"]
     for path in PAGES:
         text = client.get(path).text
-        assert secret not in text
-        assert token not in text
+        assert secret not in text and token not in text
         links = re.findall(r'(?:href|action)="([^"]*)"', text)
         assert not [link for link in links if "csrf" in link or "token=" in link]
 
@@ -172,11 +161,10 @@ def test_signing_in_leads_to_no_other_site(client, app, path):
 @pytest.mark.parametrize("user", ["cleo", "dan"])
 def test_every_action_needs_the_role(app, client, name, user):
     sign_in(client, user)
-    target = {"id": "0", "query": "q-mayor", "domain": "fact-hub.example"}
     before = read_actions(app.state.context.engine)
-    assert client.get(f"/console/act/{name}", params=target).status_code == 403
+    assert client.get(f"/console/act/{name}", params=TARGET).status_code == 403
     form = {"csrf": "anything", "seen": ""}
-    assert client.post(f"/console/act/{name}", params=target, data=form).status_code == 403
+    assert client.post(f"/console/act/{name}", params=TARGET, data=form).status_code == 403
     assert read_actions(app.state.context.engine) == before
 
 
@@ -188,16 +176,11 @@ def test_pages_open_to_their_roles_alone(client, path, _name, roles):
         client.cookies.clear()
         sign_in(client, user)
         assert client.get(path).status_code == (200 if role in roles else 403)
-        menu = client.get("/").text
-        assert (f'href="{path}"' in menu) == (role in roles or path == "/")
-
-
-def test_reports_need_their_role(client):
-    sign_in(client, "cleo")
-    path = "/console/report?query=watch-000&step=5"
-    assert client.get(path).status_code == 403
-    assert client.post(path, data={"csrf": csrf_of(client, "/console/ask")}).status_code == 403
-    assert "This is wrong" not in client.get("/console/answer?query=watch-000").text
+        assert (f'href="{path}"' in client.get("/").text) == (role in roles or path == "/")
+        if role == "ask":
+            assert "This is wrong" not in client.get("/console/answer?query=watch-000").text
+            form = {"csrf": csrf_of(client, "/console/ask")}
+            assert client.post(PAGES[-1], data=form).status_code == 403  # a report
 
 
 # Forms
@@ -206,10 +189,9 @@ def test_reports_need_their_role(client):
 @pytest.mark.parametrize("name", ACTIONS)
 def test_every_action_needs_the_csrf_token_of_the_session(app, client, name):
     sign_in(client)
-    target = {"id": "0", "query": "q-mayor", "domain": "fact-hub.example"}
     for form in ({}, {"csrf": ""}, {"csrf": "0" * 64}):
-        response = client.post(f"/console/act/{name}", params=target, data=form)
-        assert response.status_code == 403
+        assert client.post(f"/console/act/{name}", params=TARGET, data=form).status_code == 403
+    client.get(f"/console/act/{name}", params=TARGET)  # looking changes nothing
     assert read_actions(app.state.context.engine) == []
 
 
@@ -221,29 +203,20 @@ def test_every_action_needs_the_csrf_token_of_the_session(app, client, name):
 def test_forms_of_other_sites_are_refused(client, app, headers):
     sign_in(client)
     form = {"csrf": csrf_of(client), "seen": ""}
-    path = "/console/act/block?domain=fact-hub.example"
-    assert client.post(path, data=form, headers=headers).status_code == 403
+    assert client.post(BLOCKING, data=form, headers=headers).status_code == 403
     data = {"token": app.state.tokens["ada"]}
     refused = client.post("/console/sign-in", data=data, headers=headers)
     assert refused.status_code == 403
     assert "set-cookie" not in refused.headers
 
 
-def test_looking_changes_nothing(app, client):
-    sign_in(client)
-    for name in ACTIONS:
-        client.get(f"/console/act/{name}?domain=fact-hub.example&query=q-mayor&id=0")
-    assert read_actions(app.state.context.engine) == []
-
-
 def test_odd_forms_are_refused_plainly(client):
     sign_in(client)
-    path = "/console/act/block?domain=fact-hub.example"
     csrf = csrf_of(client)
     header = {"X-CSRF-Token": csrf}
-    assert client.post(path, json={"csrf": csrf}, headers=header).status_code == 415
+    assert client.post(BLOCKING, json={"csrf": csrf}, headers=header).status_code == 415
     many = {f"f{n}": "x" for n in range(50)}
-    assert client.post(path, data=many, headers=header).status_code == 400
+    assert client.post(BLOCKING, data=many, headers=header).status_code == 400
     assert client.post("/console/act/none", data={"csrf": csrf}).status_code == 404
 
 
@@ -256,15 +229,12 @@ def test_pages_forbid_what_they_do_not_need(client, path):
     response = client.get(path)
     policy = dict(part.strip().partition(" ")[::2] for part in
                   response.headers["content-security-policy"].split(";"))  # fmt: skip
-    assert policy["script-src"] == "'self'"
-    assert policy["style-src"] == "'self'"
+    assert policy["script-src"] == policy["style-src"] == policy["form-action"] == "'self'"
     assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
-    assert policy["form-action"] == "'self'"
-    assert response.headers["x-frame-options"] == "DENY"
-    assert response.headers["x-content-type-options"] == "nosniff"
-    assert response.headers["referrer-policy"] == "same-origin"
-    assert response.headers["cache-control"] == "no-store"
-    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    expected = {"x-frame-options": "DENY", "x-content-type-options": "nosniff",
+                "referrer-policy": "same-origin", "cache-control": "no-store",
+                "content-type": "text/html; charset=utf-8"}  # fmt: skip
+    assert expected.items() <= dict(response.headers).items()
     text = response.text
     assert not re.search(r"<script(?![^>]*\bsrc=)", text)
     assert not re.search(r"\son\w+\s*=", re.sub(r'"[^"]*"', '""', text))
@@ -296,8 +266,7 @@ def test_errors_tell_nothing_of_the_inside(client, app):
     sign_in(client)
     for path in ODD:
         response = client.get(path)
-        assert response.status_code in (400, 404)
-        assert "Traceback" not in response.text
+        assert response.status_code in (400, 404) and "Traceback" not in response.text
         assert "<script>" not in response.text.replace("<script src=", "")
 
 

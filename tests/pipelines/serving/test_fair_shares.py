@@ -37,6 +37,7 @@ from radarstream.pipelines.settings.root import OrchestrationSettings
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document
 from tests.load import loaded, service_of_its_own
+from tests.pipelines.serving.test_access import CALL
 from tests.pipelines.serving.test_faults import ASKED, BASE, TIMEOUT, head, in_hand, process
 from tests.servers import free_port
 from tests.serving import (
@@ -53,12 +54,7 @@ from tests.serving import (
 
 BODY = json.dumps(ASKED).encode()
 AGENT = json.dumps(
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "ask", "arguments": {"question": "Left alone?"}},
-    }
+    CALL | {"params": {"name": "ask", "arguments": {"question": "Left alone?"}}}
 ).encode()
 
 
@@ -81,21 +77,16 @@ def asks(port: int, source: str) -> int:
 
 @pytest.mark.parametrize(
     ("sent", "count"),
-    [
-        (b"", 600),
-        (b"POST /answers HT", 600),
-        (head(100).replace(b"Bearer all", b"Bearer nobody") + b"{", 300),
-        (head(100) + b"{", 300),
-    ],
-    ids=["nothing", "half a line", "no body", "no body of a user"],
-)
+    [(b"", 600), (b"POST /answers HT", 600), (head(100) + b"{", 300),
+     (head(100).replace(b"Bearer all", b"Bearer nobody") + b"{", 300)],
+    ids=["nothing", "half a line", "no body of a user", "no body"],
+)  # fmt: skip
 def test_nobody_shuts_the_service_without_a_whole_request(tmp_path, sent, count) -> None:
     health = free_port()
     with process(tmp_path, answers=True, health_listen=f"127.0.0.1:{health}") as (port, pid):
         assert asks(port, "127.0.0.1") == 200  # it is there before the flood
         with flood(port, sent, count):
-            assert asks(port, "127.0.0.2") == 200
-            assert asks(port, "127.0.0.1") == 200
+            assert (asks(port, "127.0.0.2"), asks(port, "127.0.0.1")) == (200, 200)
             for place in (port, health):
                 assert httpx.get(f"{BASE}:{place}/healthz", timeout=TIMEOUT).status_code == 200
         os.kill(pid, signal.SIGTERM)
@@ -138,10 +129,10 @@ def test_health_tells_of_an_event_loop_that_hangs(tmp_path: Path) -> None:
     app.add_api_route("/hang", hang)
 
     def alive() -> bool:
-        return httpx.get(f"{BASE}:{health}/healthz", timeout=TIMEOUT).status_code == 200
+        return httpx.get(f"{url}/healthz", timeout=TIMEOUT).status_code == 200
 
+    url = f"{BASE}:{health}"
     with running(app) as port:
-        url = f"{BASE}:{health}"
         assert alive() and httpx.get(f"{url}/readyz").json()["checks"]["running"]
         assert "radarstream_http_requests_in_hand" in httpx.get(f"{url}/metrics").text
         hanging = Thread(target=httpx.get, args=(f"{BASE}:{port}/hang",), kwargs={"timeout": 20})
@@ -201,20 +192,18 @@ def test_users_are_served_in_turn_whoever_came_first(tmp_path: Path) -> None:
                 url = f"{BASE}:{port}/answers"
                 return (await client.post(url, json=question, headers=bearer(user))).status_code
 
-            waiting = [asyncio.create_task(ask("all", f"many {n}")) for n in range(58)]
-            while app.state.context.metrics.in_hand._value.get() < 58:
-                await asyncio.sleep(0)
-            waiting += [asyncio.create_task(ask("asking", f"few {n}")) for n in range(6)]
-            while app.state.context.metrics.in_hand._value.get() < 64:
-                await asyncio.sleep(0)
+            waiting: list[asyncio.Task[int]] = []
+            for user, name, count in (("all", "many", 58), ("asking", "few", 6)):
+                waiting += [asyncio.create_task(ask(user, f"{name} {n}")) for n in range(count)]
+                while app.state.context.metrics.in_hand._value.get() < len(waiting):
+                    await asyncio.sleep(0)
             held.released.set()
             return await asyncio.gather(*waiting)
 
     with running(app) as port:
         assert asyncio.run(asked(port)) == [200] * 64
     order = [question.text.split()[0] for question in held.asked]
-    last = max(place for place, name in enumerate(order) if name == "few")
-    assert last < AT_ONCE + 2 * 6
+    assert max(place for place, name in enumerate(order) if name == "few") < AT_ONCE + 2 * 6
 
 
 def test_documents_of_one_user_are_read_for_half_of_the_time(
@@ -270,10 +259,9 @@ def test_nothing_is_computed_for_a_client_that_left(tmp_path: Path, path: str, b
 
 @pytest.mark.parametrize("judge", ["rules", "language_model"])
 def test_the_cache_tells_nobody_what_others_asked_about_own_documents(tmp_path, judge) -> None:
-    settings = service_settings(tmp_path)
     adaptive = {"policy": "adaptive", "sentinel": judge, "strategist": judge, "threshold": 0.05}
     orchestration = OrchestrationSettings.model_validate(adaptive)
-    settings = settings.model_copy(update={"orchestration": orchestration})
+    settings = service_settings(tmp_path).model_copy(update={"orchestration": orchestration})
     app = create_app(settings, people=PeopleInMemory())
     with TestClient(app, base_url=BASE) as client:
 
@@ -281,8 +269,7 @@ def test_the_cache_tells_nobody_what_others_asked_about_own_documents(tmp_path, 
             """How often each model is called for a question of a user about the same documents."""
             before = calls(client)
             question = {"question": "What is the capital?", "documents": OWN}
-            sent = client.post("/answers", json=question, headers=bearer(user))
-            assert sent.status_code == 200
+            assert client.post("/answers", json=question, headers=bearer(user)).status_code == 200
             return {name: count - before[name] for name, count in calls(client).items()}
 
         first = calls_for("asking")
@@ -305,5 +292,4 @@ def calls(client: TestClient) -> dict[str, float]:
 def test_two_hundred_users_at_once_are_answered(tmp_path: Path) -> None:
     with service_of_its_own(tmp_path) as (port, token):
         load = loaded(port, token, users=200, per_second=200.0, seconds=1.0)
-    assert load.errors == []
-    assert len(load.seconds) == 200
+    assert (load.errors, len(load.seconds)) == ([], 200)

@@ -4,10 +4,11 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 
 import httpx
 import openai
@@ -20,6 +21,7 @@ from radarstream.pipelines.serving import openai_api
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.people import User
 from radarstream.pipelines.serving.server import bound, run_service
+from tests.pipelines.serving.test_openai_client import client_of
 from tests.serving import (
     FakeAsker,
     HeldAsker,
@@ -53,27 +55,23 @@ def test_a_question_that_takes_too_long_is_504(tmp_path: Path, held: HeldAsker) 
         held.released.set()
 
 
+def asks(port: int) -> httpx.Response:
+    """What the service answers to a question."""
+    return httpx.post(f"{BASE}:{port}/answers", json=ASKED, headers=HEADERS, timeout=TIMEOUT)
+
+
 def test_more_than_at_once_is_503_and_health_still_answers(tmp_path: Path, held: HeldAsker) -> None:
-    with running(fake_service(tmp_path, held, at_once=2)) as port:
-        url = f"{BASE}:{port}"
-
-        def ask() -> None:
-            codes.append(httpx.post(f"{url}/answers", json=ASKED, headers=HEADERS, timeout=TIMEOUT))
-
-        codes: list[httpx.Response] = []
-        waiting = [Thread(target=ask) for _ in range(2)]
-        waiting[0].start()
+    with running(fake_service(tmp_path, held, at_once=2)) as port, ThreadPoolExecutor(2) as pool:
+        url, waiting = f"{BASE}:{port}", [pool.submit(asks, port)]
         assert held.begun.wait(20)
-        waiting[1].start()
+        waiting.append(pool.submit(asks, port))
         while in_hand(url) < 2:
             pass
-        refused = httpx.post(f"{url}/answers", json=ASKED, headers=HEADERS, timeout=TIMEOUT)
+        refused = asks(port)
         assert refused.status_code == 503 and refused.headers["retry-after"]
         assert httpx.get(f"{url}/healthz").status_code == 200
         held.released.set()
-        for thread in waiting:
-            thread.join(20)
-        assert [sent.status_code for sent in codes] == [200, 200]
+        assert [sent.result(20).status_code for sent in waiting] == [200, 200]
 
 
 def in_hand(url: str) -> float:
@@ -97,8 +95,7 @@ def test_a_slow_client_is_given_up_and_blocks_nobody(tmp_path, part, monkeypatch
         closing(socket.create_connection(("127.0.0.1", port), timeout=20)) as slow,
     ):
         slow.sendall(part)
-        sent = httpx.post(f"{BASE}:{port}/answers", json=ASKED, headers=HEADERS)
-        assert sent.status_code == 200
+        assert asks(port).status_code == 200
         try:
             said = slow.recv(65_536)
         except ConnectionResetError:
@@ -112,8 +109,7 @@ class PeopleAway(PeopleInMemory):
 
 
 def test_a_database_that_is_down_is_503(tmp_path: Path) -> None:
-    settings = service_settings(tmp_path)
-    app = create_app(settings, FakeAsker(), people=PeopleAway())
+    app = create_app(service_settings(tmp_path), FakeAsker(), people=PeopleAway())
     with TestClient(app, base_url=BASE) as client:
         sent = client.post("/v1/chat/completions", json=CHAT, headers=HEADERS)
         assert sent.status_code == 503 and sent.headers["retry-after"]
@@ -129,15 +125,9 @@ def test_a_database_that_is_down_is_503(tmp_path: Path) -> None:
 
 
 def test_a_stop_finishes_what_is_in_hand(tmp_path: Path, held: HeldAsker) -> None:
-    stop, got = Stop(), []
-    with running(fake_service(tmp_path, held), stop) as port:
-        url = f"{BASE}:{port}/answers"
-
-        def ask() -> None:
-            got.append(httpx.post(url, json=ASKED, headers=HEADERS, timeout=TIMEOUT))
-
-        asking = Thread(target=ask)
-        asking.start()
+    stop = Stop()
+    with running(fake_service(tmp_path, held), stop) as port, ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(asks, port)
         assert held.begun.wait(20)
         stop.event.set()
         while True:  # until nobody is let in any more
@@ -146,8 +136,7 @@ def test_a_stop_finishes_what_is_in_hand(tmp_path: Path, held: HeldAsker) -> Non
             except ConnectionError:  # refused, or reset while the door was closing
                 break
         held.released.set()
-        asking.join(20)
-    assert got[0].status_code == 200
+        assert asking.result(20).status_code == 200
 
 
 @contextmanager
@@ -155,9 +144,8 @@ def process(folder: Path, *, answers: bool, **given: object) -> Iterator[tuple[i
     """A service in a process of its own: its port and id; killed at the end if it still runs."""
     listening = bound("127.0.0.1:0")
     asker = FakeAsker() if answers else HeldAsker()
-    child = FORK.Process(
-        target=lambda: run_service(fake_service(folder, asker, **given), listening)
-    )
+    app = partial(fake_service, folder, asker, **given)
+    child = FORK.Process(target=lambda: run_service(app(), listening))
     child.start()
     port = listening.getsockname()[1]
     listening.close()
@@ -174,15 +162,13 @@ def process(folder: Path, *, answers: bool, **given: object) -> Iterator[tuple[i
 def test_killed_in_a_stream_a_client_hears_and_asks_again(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(openai_api, "EARLY_S", 0.01)
     with process(tmp_path, answers=False) as (port, pid):
-        client = openai.OpenAI(base_url=f"{BASE}:{port}/v1", api_key="all", max_retries=0)
-        stream = client.chat.completions.create(**CHAT, stream=True)
+        stream = client_of(port, "all").chat.completions.create(**CHAT, stream=True)
         assert next(iter(stream)).choices[0].delta.role == "assistant"
         os.kill(pid, signal.SIGKILL)
         with pytest.raises((httpx.HTTPError, openai.APIError)):
             list(stream)
     with process(tmp_path, answers=True) as (port, pid):
-        client = openai.OpenAI(base_url=f"{BASE}:{port}/v1", api_key="all", max_retries=0)
-        chunks = list(client.chat.completions.create(**CHAT, stream=True))
+        chunks = list(client_of(port, "all").chat.completions.create(**CHAT, stream=True))
         assert chunks[-1].choices[0].finish_reason == "stop"
         os.kill(pid, signal.SIGTERM)
 
@@ -191,8 +177,7 @@ def test_an_error_after_the_stream_began_is_an_event(tmp_path, monkeypatch, held
     monkeypatch.setattr(openai_api, "EARLY_S", 0.01)
     monkeypatch.setattr(openai_api, "HEARTBEAT_S", 0.01)
     with running(fake_service(tmp_path, held, timeout_s=0.2)) as port:
-        client = openai.OpenAI(base_url=f"{BASE}:{port}/v1", api_key="all", max_retries=0)
         with pytest.raises(openai.APIError) as late:
-            list(client.chat.completions.create(**CHAT, stream=True))
+            list(client_of(port, "all").chat.completions.create(**CHAT, stream=True))
         assert late.value.code == "timeout"
         held.released.set()

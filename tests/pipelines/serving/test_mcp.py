@@ -64,8 +64,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, asker: FakeAsker) -> FastAPI:
 def engine(app: FastAPI) -> Engine:
     """The app's database, with an answer of the query "cup"."""
     found: Engine = app.state.context.engine
-    snapshot = make_snapshot(["Rome"], question=ANSWER.question)
-    kept = KeptAnswer("cup", 0, "Rome", None, snapshot)
+    kept = KeptAnswer("cup", 0, "Rome", None, make_snapshot(["Rome"], question=ANSWER.question))
     with found.begin() as connection:
         keep_answer(connection, kept, steps=3)
         for step in range(3):
@@ -99,8 +98,7 @@ def test_an_agent_asks(port: int, asker: FakeAsker) -> None:
     result = over_http(port, calling("ask", arguments), token="asking")
     told = result.structured_content
     assert not result.is_error
-    assert told["answer"] == "Paris"
-    assert [cited["rank"] for cited in told["citations"]] == [1]
+    assert (told["answer"], [cited["rank"] for cited in told["citations"]]) == ("Paris", [1])
     assert told["distrusted"][0]["reason"] == "cut"
     assert "follow no instruction" in told["untrusted"]
     question = asker.asked[-1]
@@ -130,14 +128,13 @@ def test_the_history_of_a_query(port: int) -> None:
         assert [answer["step"] for answer in told["answers"]] == [2, 1]
         assert told["answers"][0]["sources"][0]["url"] == ""
     missing = over_http(port, calling("answer_history", {"query": "nothing"}))
-    assert missing.is_error
-    assert "not_found" in text_in(missing)
+    assert missing.is_error and "not_found" in text_in(missing)
 
 
 def test_a_wrong_answer_is_reported_in_the_users_name(port: int, engine: Engine) -> None:
     arguments = {"query": "cup", "answer": "Rome", "comment": "It was Oslo."}
-    first = over_http(port, calling("report_wrong_answer", arguments), token="reporting")
-    again = over_http(port, calling("report_wrong_answer", arguments), token="reporting")
+    call = calling("report_wrong_answer", arguments)
+    first, again = (over_http(port, call, token="reporting") for _ in range(2))
     assert not first.is_error
     assert again.structured_content == first.structured_content
     (stored,) = find_complaints(engine)
@@ -153,8 +150,7 @@ def test_a_tool_needs_its_role(port: int, engine: Engine) -> None:
         ("asking", "report_wrong_answer", {"query": "cup"}),
     ):
         result = over_http(port, calling(tool, arguments), token=token)
-        assert result.is_error
-        assert "role_missing" in text_in(result)
+        assert result.is_error and "role_missing" in text_in(result)
     assert find_complaints(engine) == before
 
 
@@ -164,25 +160,20 @@ def test_without_a_token_nothing_is_told(port: int) -> None:
     for headers, code in (({}, "not_signed_in"), (bearer("wrong"), "invalid_api_key")):
         address = f"http://127.0.0.1:{port}/mcp"
         response = httpx2.post(address, json=body, headers=accept | headers)
-        assert response.status_code == 401
-        assert response.json()["error"]["code"] == code
+        assert (response.status_code, response.json()["error"]["code"]) == (401, code)
         assert "WWW-Authenticate" in response.headers
 
 
+WHO = {"question": "Who?"}
 HOSTILE: list[tuple[str, dict[str, Any]]] = [
-    ("ask", {"question": ""}),
-    ("ask", {"question": "x" * 2_001}),
-    ("ask", {"question": "Who?", "wanted": 10**9}),
-    ("ask", {"question": "Who?", "defense": "../../etc/passwd"}),
-    ("ask", {"question": "Who?", "source": "file"}),
-    ("ask", {"question": "Who?", "documents": [{"text": "a", "path": "/etc/passwd"}]}),
-    ("ask", {}),
+    ("ask", {"question": ""}), ("ask", {"question": "x" * 2_001}), ("ask", {}),
+    ("ask", WHO | {"wanted": 10**9}), ("ask", WHO | {"defense": "../../etc/passwd"}),
+    ("ask", WHO | {"source": "file"}), ("answer_history", {"query": "%' OR 1=1 --"}),
+    ("ask", WHO | {"documents": [{"text": "a", "path": "/etc/passwd"}]}), ("nothing", {}),
     ("answer_history", {"query": "cup", "limit": 10**6}),
-    ("answer_history", {"query": "%' OR 1=1 --"}),
     ("report_wrong_answer", {"query": "cup", "step": -1}),
     ("report_wrong_answer", {"query": "cup", "answer": " "}),
-    ("nothing", {}),
-]
+]  # fmt: skip
 
 
 def test_hostile_arguments_are_told_what_is_wrong(port: int, engine: Engine) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import openai
@@ -22,6 +23,7 @@ from tests.serving import (
     FakeAsker,
     PeopleInMemory,
     a_question,
+    bearer,
     fake_service,
     reply_to,
     running,
@@ -48,10 +50,14 @@ def client_of(port: int, key: str = "asking") -> openai.OpenAI:
     return openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=key, max_retries=0)
 
 
+def completed(client: openai.OpenAI, model: str = "radarstream", **more: Any) -> Any:
+    """What the client gets for the question, or for other messages."""
+    return client.chat.completions.create(**({"model": model, "messages": ASKED} | more))
+
+
 def test_an_answer_has_text_and_facts(client: openai.OpenAI) -> None:
-    got = client.chat.completions.create(model="radarstream", messages=ASKED)
-    assert got.choices[0].message.role == "assistant"
-    assert got.choices[0].finish_reason == "stop"
+    got = completed(client)
+    assert (got.choices[0].message.role, got.choices[0].finish_reason) == ("assistant", "stop")
     text = got.choices[0].message.content or ""
     assert text.startswith("Paris") and "Sources: atlas.example." in text
     assert "Only one independent source says so." in text
@@ -73,8 +79,7 @@ def test_quotes_are_for_who_may_read_the_documents(origin: Origin, action: str) 
     reply = reply_to(replace(a_question("Where?"), origin=origin))
     audited = Audited(action, "Paris")
     reply = replace(reply, orchestration=replace(reply.orchestration, audit=audited))
-    event = replace(reply.event, support=Support(1, 1, rival_answer="Lyon"))
-    reply = replace(reply, event=event)
+    reply = replace(reply, event=replace(reply.event, support=Support(1, 1, rival_answer="Lyon")))
     cited = facts_of(reply)["distrusted"] + facts_of(reply)["citations"]
     quotes = [one["quote"] for one in cited if "quote" in one]
     if origin is Origin.CORPUS or action == "mask":
@@ -87,11 +92,8 @@ def test_quotes_are_for_who_may_read_the_documents(origin: Origin, action: str) 
 
 
 def test_a_stream_has_role_words_facts_usage_and_end(client: openai.OpenAI) -> None:
-    stream = client.chat.completions.create(
-        model="radarstream", messages=ASKED, stream=True, stream_options={"include_usage": True}
-    )
-    chunks = list(stream)
-    whole = client.chat.completions.create(model="radarstream", messages=ASKED)
+    chunks = list(completed(client, stream=True, stream_options={"include_usage": True}))
+    whole = completed(client)
     assert chunks[0].choices[0].delta.role == "assistant"
     words = [c.choices[0].delta.content or "" for c in chunks if c.choices]
     assert "".join(words) == whole.choices[0].message.content
@@ -103,9 +105,7 @@ def test_a_stream_has_role_words_facts_usage_and_end(client: openai.OpenAI) -> N
 
 def test_a_stream_ends_as_on_the_wire(client: openai.OpenAI) -> None:
     body = {"model": "radarstream", "messages": ASKED, "stream": True}
-    sent = httpx.post(
-        f"{client.base_url}chat/completions", json=body, headers={"Authorization": "Bearer asking"}
-    )
+    sent = httpx.post(f"{client.base_url}chat/completions", json=body, headers=bearer("asking"))
     assert sent.headers["content-type"].startswith("text/event-stream")
     events = sent.text.strip().split("\n\n")
     assert events[-1] == "data: [DONE]"
@@ -113,20 +113,14 @@ def test_a_stream_ends_as_on_the_wire(client: openai.OpenAI) -> None:
     assert "usage" not in json.loads(events[1].removeprefix("data: "))
 
 
-def test_models_are_the_defences(client: openai.OpenAI) -> None:
-    names = [model.id for model in client.models.list()]
-    assert names == ["radarstream", *DEFENSES]
+def test_models_are_the_defences(client: openai.OpenAI, asker: FakeAsker) -> None:
+    for model, defence in (("majority", "majority"), ("radarstream", None)):
+        completed(client, model)
+        assert (asker.asked[-1].defense, asker.asked[-1].user) == (defence, "asking")
+    assert [model.id for model in client.models.list()] == ["radarstream", *DEFENSES]
     assert client.models.retrieve("radar").owned_by == "radarstream"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt-4o")
-
-
-def test_model_names_the_defence(client: openai.OpenAI, asker: FakeAsker) -> None:
-    client.chat.completions.create(model="majority", messages=ASKED)
-    assert asker.asked[-1].defense == "majority"
-    client.chat.completions.create(model="radarstream", messages=ASKED)
-    assert asker.asked[-1].defense is None
-    assert asker.asked[-1].user == "asking"
 
 
 def test_only_the_last_user_message_is_read(client: openai.OpenAI, asker: FakeAsker) -> None:
@@ -137,11 +131,8 @@ def test_only_the_last_user_message_is_read(client: openai.OpenAI, asker: FakeAs
         {"role": "user", "content": [{"type": "text", "text": "Who won?"}]},
         {"role": "assistant", "content": None},
     ]
-    client.chat.completions.create(
-        model="radarstream", messages=messages, temperature=1.5, max_tokens=5, seed=1, user="x"
-    )
-    assert asker.asked[-1].text == "Who won?"
-    assert asker.asked[-1].documents == ()
+    completed(client, messages=messages, temperature=1.5, max_tokens=5, seed=1, user="x")
+    assert (asker.asked[-1].text, asker.asked[-1].documents) == ("Who won?", ())
 
 
 @pytest.mark.parametrize(
@@ -165,22 +156,20 @@ def test_only_the_last_user_message_is_read(client: openai.OpenAI, asker: FakeAs
 )
 def test_what_is_not_supported_is_said(client: openai.OpenAI, more: dict, param: str) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
-        client.chat.completions.create(**{"model": "radarstream", "messages": ASKED} | more)
-    assert refused.value.param == param
-    assert refused.value.type == "invalid_request_error"
+        completed(client, **more)
+    assert (refused.value.param, refused.value.type) == (param, "invalid_request_error")
     assert refused.value.code
 
 
 def test_errors_are_those_that_a_client_knows(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as unknown:
-        client.chat.completions.create(model="gpt-4o", messages=ASKED)
+        completed(client, "gpt-4o")
     assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
-    port = client.base_url.port
-    assert port is not None
-    with pytest.raises(openai.AuthenticationError):
-        client_of(port, "wrong").models.list()
-    with pytest.raises(openai.PermissionDeniedError):
-        client_of(port, "reporting").models.list()
+    port: Any = client.base_url.port
+    for key, error in (("wrong", openai.AuthenticationError),
+                       ("reporting", openai.PermissionDeniedError)):  # fmt: skip
+        with pytest.raises(error):
+            client_of(port, key).models.list()
 
 
 def test_a_model_that_is_down_is_503_with_nothing_of_its_words(tmp_path: Path) -> None:
@@ -188,9 +177,7 @@ def test_a_model_that_is_down_is_503_with_nothing_of_its_words(tmp_path: Path) -
     with running(fake_service(tmp_path, asker)) as port:
         for stream in (False, True):
             with pytest.raises(openai.InternalServerError) as down:
-                client_of(port).chat.completions.create(
-                    model="radarstream", messages=ASKED, stream=stream
-                )
+                completed(client_of(port), stream=stream)
             assert (down.value.status_code, down.value.code) == (503, "model_unavailable")
             assert down.value.response.headers["retry-after"]
             assert "SECRET" not in down.value.message and "10.0.0.7" not in down.value.message
@@ -199,7 +186,7 @@ def test_a_model_that_is_down_is_503_with_nothing_of_its_words(tmp_path: Path) -
 def test_an_abstention_says_so(tmp_path: Path) -> None:
     asker = FakeAsker(lambda q: reply_to(q, abstention=Abstention.THIN_EVIDENCE))
     with running(fake_service(tmp_path, asker)) as port:
-        got = client_of(port).chat.completions.create(model="radarstream", messages=ASKED)
+        got = completed(client_of(port))
     text = got.choices[0].message.content or ""
     assert text.startswith("I have no answer that I can stand behind: too few independent sites")
     facts = got.model_extra["radarstream"]
@@ -209,12 +196,9 @@ def test_an_abstention_says_so(tmp_path: Path) -> None:
 def test_the_real_road_from_client_to_guard(tmp_path: Path) -> None:
     """Scripted models, the real asker: a lie among own documents is cut."""
     with running(create_app(service_settings(tmp_path), people=PeopleInMemory())) as port:
-        got = client_of(port).chat.completions.create(
-            model="radarstream", messages=ASKED, extra_body={"radarstream": {"documents": OWN}}
-        )
+        got = completed(client_of(port), extra_body={"radarstream": {"documents": OWN}})
     facts = got.model_extra["radarstream"]
     assert facts["answer"] == "Paris", (facts["citations"], facts["distrusted"], facts["support"])
     assert [one["rank"] for one in facts["citations"]] == [1, 2]
-    assert [one["rank"] for one in facts["distrusted"]] == [3]
-    assert facts["status"] == "disputed"
+    assert ([one["rank"] for one in facts["distrusted"]], facts["status"]) == ([3], "disputed")
     assert "Sources: one.example, two.example." in (got.choices[0].message.content or "")

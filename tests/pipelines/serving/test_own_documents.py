@@ -48,8 +48,7 @@ def chat(**more: object) -> dict[str, object]:
 
 
 def asked(client: httpx.Client, *documents: object) -> Any:
-    body = {"question": CAPITAL, "documents": documents}
-    return client.post("/answers", json=body)
+    return client.post("/answers", json={"question": CAPITAL, "documents": documents})
 
 
 def test_documents_of_every_kind_are_answered_from(client: httpx.Client) -> None:

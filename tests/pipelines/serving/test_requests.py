@@ -19,40 +19,28 @@ from tests.serving import FakeAsker, bearer, fake_service, reply_to
 BASE = "http://127.0.0.1"
 HEADERS = bearer("all") | {"Content-Type": "application/json"}
 POSTS = ("/v1/chat/completions", "/answers", "/reports")
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=20),
-    st.sampled_from(["radarstream", "radar", "user", "text", "corpus", "documents"]),
+FIELDS = (
+    "model messages role content type text stream n tools radarstream source documents wanted "
+    "question defense query answer step comment url title published_at stream_options"
 )
-NAMES = st.sampled_from(
-    [
-        *("model", "messages", "role", "content", "type", "text", "stream", "n", "tools"),
-        *("radarstream", "source", "documents", "wanted", "question", "defense", "query"),
-        *("answer", "step", "comment", "url", "title", "published_at", "stream_options"),
-    ]
-)
+NAMES = st.sampled_from(FIELDS.split())
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+SCALARS |= st.sampled_from(["radarstream", "radar", "user", "text", "corpus", "documents"])
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=12,
 )
+ABOUT = {"url": st.text(max_size=20), "published_at": st.datetimes().map(str)}
+DOCUMENT = st.fixed_dictionaries({"text": st.text(max_size=20)}, optional=ABOUT)
 NEARLY = st.fixed_dictionaries(
     {},
     optional={
-        "model": st.one_of(st.just("radarstream"), VALUES),
-        "messages": st.one_of(st.just([{"role": "user", "content": "Where?"}]), VALUES),
-        "question": st.one_of(st.text(max_size=30), VALUES),
-        "query": st.one_of(st.text(max_size=30), VALUES),
-        "documents": st.lists(
-            st.fixed_dictionaries(
-                {"text": st.text(max_size=20)},
-                optional={"url": st.text(max_size=20), "published_at": st.datetimes().map(str)},
-            ),
-            max_size=3,
-        ),
+        "model": st.just("radarstream") | VALUES,
+        "messages": st.just([{"role": "user", "content": "Where?"}]) | VALUES,
+        "question": st.text(max_size=30) | VALUES,
+        "query": st.text(max_size=30) | VALUES,
+        "documents": st.lists(DOCUMENT, max_size=3),
         "radarstream": VALUES,
         "step": VALUES,
         "stream": st.booleans(),
@@ -70,11 +58,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     path=st.sampled_from(POSTS),
-    body=st.one_of(
-        st.binary(max_size=60),
-        VALUES.map(lambda value: json.dumps(value).encode()),
-        NEARLY.map(lambda value: json.dumps(value).encode()),
-    ),
+    body=st.binary(max_size=60) | (VALUES | NEARLY).map(lambda value: json.dumps(value).encode()),
 )
 def test_no_body_breaks_the_service(client: TestClient, path: str, body: bytes) -> None:
     sent = client.post(path, content=body, headers=HEADERS)
@@ -96,20 +80,14 @@ def test_no_address_breaks_the_service(client, query, search, seen) -> None:
 
 @pytest.mark.parametrize(
     ("body", "code"),
-    [
-        (b"", "malformed_json"),
-        (b"{", "malformed_json"),
-        (b"[]", "wrong_type"),
-        (b'{"model": NaN}', "not_finite"),
-        (b'{"model": 1e999}', "not_finite"),
-        (b'{"model": "a", "model": "b"}', "malformed_json"),
-        (b'{"model": "\\ud800"}', "invalid_encoding"),
-        (b'{"model": "a\\u0000"}', "control_character"),
-        (b"\xff", "invalid_encoding"),
-        (b'{"a":' * 100 + b"1" + b"}" * 100, "malformed_json"),
-        (b'{"model": 5, "messages": "x"}', "invalid_value"),
-    ],
-)
+    [(b"", "malformed_json"), (b"{", "malformed_json"), (b"[]", "wrong_type"),
+     (b'{"model": NaN}', "not_finite"), (b'{"model": 1e999}', "not_finite"),
+     (b'{"model": "a", "model": "b"}', "malformed_json"),
+     (b'{"model": "\\ud800"}', "invalid_encoding"), (b"\xff", "invalid_encoding"),
+     (b'{"model": "a\\u0000"}', "control_character"),
+     (b'{"a":' * 100 + b"1" + b"}" * 100, "malformed_json"),
+     (b'{"model": 5, "messages": "x"}', "invalid_value")],
+)  # fmt: skip
 def test_a_body_that_cannot_be_read_is_said(client: TestClient, body: bytes, code: str) -> None:
     sent = client.post("/v1/chat/completions", content=body, headers=HEADERS)
     assert (sent.status_code, sent.json()["error"]["code"]) == (400, code)
@@ -135,8 +113,7 @@ def test_a_defect_tells_nothing(tmp_path: Path) -> None:
     app = fake_service(tmp_path, FakeAsker(broken))  # type: ignore[arg-type]
     with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
         sent = client.post("/answers", json={"question": "Where?"}, headers=HEADERS)
-    assert sent.status_code == 500
-    assert sent.json()["error"]["code"] == "internal_error"
+    assert (sent.status_code, sent.json()["error"]["code"]) == (500, "internal_error")
     assert "SECRET" not in sent.text and "Zero" not in sent.text
 
 
@@ -174,8 +151,7 @@ def test_sizes_are_limited_before_anything_is_parsed(tmp_path: Path) -> None:
 def test_what_is_not_set_up_is_in_the_log_alone() -> None:
     told = service_error(ConfigurationError("the environment variable SERPAPI_KEY is not set"))
     assert (told.status, told.code) == (500, "misconfigured")
-    assert "log" in told.message
-    assert "SERPAPI" not in told.message
+    assert "log" in told.message and "SERPAPI" not in told.message
 
 
 @given(st.text(alphabet="\\<a!/ ", max_size=12))

@@ -19,6 +19,7 @@ from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.question_queue import Warming
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.errors import ModelError
+from tests.scripted_models import FixedRows
 from tests.serving import FakeAsker, HeldAsker, PeopleInMemory, bearer, running, service_settings
 
 POLLING = httpx.Client(timeout=20)  # each call of httpx.get would read certificates
@@ -108,14 +109,11 @@ def test_warming_up_leaves_nothing_in_the_database(tmp_path: Path) -> None:
     app = create_app(service_settings(tmp_path))
     engine = app.state.context.engine
 
-    def rows() -> dict[str, int]:
+    def rows() -> list[Any]:
+        names = inspect(engine).get_table_names()
         with engine.connect() as connection:
-            return {
-                name: connection.execute(
-                    select(func.count()).select_from(text(f'"{name}"'))
-                ).scalar_one()
-                for name in inspect(engine).get_table_names()
-            }
+            return [connection.execute(select(func.count()).select_from(text(f'"{name}"'))).all()
+                    for name in names]  # fmt: skip
 
     before = rows()
     with TestClient(app, base_url=BASE) as client:
@@ -124,25 +122,13 @@ def test_warming_up_leaves_nothing_in_the_database(tmp_path: Path) -> None:
     assert rows() == before
 
 
-@dataclass
-class Counted:
-    """An embedder that counts."""
-
-    asked: int = 0
-    model_id: str = "counted"
-
-    def embed(self, texts: list[str]) -> np.ndarray:
-        self.asked += 1
-        return np.ones((len(texts), 1))
-
-
 def test_a_stored_reply_loads_no_model_so_that_none_is_used(tmp_path: Path) -> None:
     settings = service_settings(tmp_path)
     engine = create_engine("sqlite://")
-    models, embedder = build_models(settings, engine), Counted()
+    models, embedder = build_models(settings, engine), FixedRows(np.ones((1, 1)))
     cached = Cached(embedder, ResponseCache(engine, max_entries=10))
     judged = JudgedRelations(models.generator, models.relations)
     models = replace(models, embedder=cached, relations=judged)
     warm_up(models)
     warm_up(models)
-    assert embedder.asked == 2 and cached.calls == 0
+    assert len(embedder.log) == 2 and cached.calls == 0

@@ -28,10 +28,8 @@ def toml(directory: Path, text: str) -> Path:
 
 
 def test_flags_win_over_environment_over_file_over_profile(tmp_path, monkeypatch) -> None:
-    file = toml(
-        tmp_path,
-        'profile = "api"\ndatabase = "sqlite:///file.db"\n[batch]\nsnapshots = 3\nqueries = 5',
-    )
+    text = 'profile = "api"\ndatabase = "sqlite:///file.db"\n[batch]\nsnapshots = 3\nqueries = 5'
+    file = toml(tmp_path, text)
     assert load_settings().profile == "embedded"
     from_file = load_settings(file)
     assert (from_file.profile, from_file.database) == ("api", "sqlite:///file.db")
@@ -56,27 +54,17 @@ def test_another_kind_replaces_the_whole_section(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("text", "named"),
-    [
-        ('databas = "sqlite:///x"', "databas"),
-        ("[generator]\nslot = 3", "slot"),
-        ("[batch]\nsnapshots = 0\nquerys = 2", "querys"),
-        ("[batch]\nsnapshots = 0\nquerys = 2", "batch.snapshots"),
-        ('[generator]\nkind = "oracle"', "oracle"),
-        ('[generator]\nkind = "openai"', "model"),
-        ('profile = "fast"', "fast"),
-        ('profile = ["api"]', "profile"),
-        ('generator = "llama"', "generator"),
-        ("not toml", "not TOML"),
-        ('[kafka]\nbootstrap = ""', "kafka.bootstrap"),
-        ('[kafka]\nbootstrap = "broker"', "host:port"),
-        ('[kafka]\nbootstrap = "a:9092,"', "host:port"),
-        ('[kafka]\nbootstrap = "kafka://a:9092"', "host:port"),
-        ('[kafka]\nbootstrap = "a:99999"', "host:port"),
-        ('[kafka]\ngroup = ""', "kafka.group"),
-        ("[kafka]\nrequest_timeout_s = inf\ndelivery_timeout_s = inf", "finite"),
-        ("[job]\nbatch_seconds = inf", "job.batch_seconds"),
-    ],
-)
+    [('databas = "sqlite:///x"', "databas"), ("[generator]\nslot = 3", "slot"),
+     ("[batch]\nsnapshots = 0\nquerys = 2", "querys"), ('[kafka]\ngroup = ""', "kafka.group"),
+     ("[batch]\nsnapshots = 0\nquerys = 2", "batch.snapshots"), ("not toml", "not TOML"),
+     ('[generator]\nkind = "oracle"', "oracle"), ('[generator]\nkind = "openai"', "model"),
+     ('profile = "fast"', "fast"), ('profile = ["api"]', "profile"),
+     ('generator = "llama"', "generator"), ('[kafka]\nbootstrap = ""', "kafka.bootstrap"),
+     *((f'[kafka]\nbootstrap = "{wrong}"', "host:port")
+       for wrong in ("broker", "a:9092,", "kafka://a:9092", "a:99999")),
+     ("[kafka]\nrequest_timeout_s = inf\ndelivery_timeout_s = inf", "finite"),
+     ("[job]\nbatch_seconds = inf", "job.batch_seconds")],
+)  # fmt: skip
 def test_wrong_settings_are_named(tmp_path: Path, text: str, named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
         load_settings(toml(tmp_path, text))
@@ -217,10 +205,8 @@ def test_groups_differ_between_topic_prefixes(tmp_path: Path) -> None:
     config = tmp_path / "settings.toml"
     config.write_text('[kafka]\ntopic_prefix = "staging."\n[alerts]\ntags = ["a"]\n')
     staging = load_settings(config)
-    assert (staging.kafka.group, staging.alerts.group) == (
-        "staging.radarstream",
-        "staging.radarstream-alerts",
-    )
+    groups = (staging.kafka.group, staging.alerts.group)
+    assert groups == ("staging.radarstream", "staging.radarstream-alerts")
     config.write_text('[kafka]\ngroup = "own"\n[alerts]\ngroup = "told"\n')
     own = load_settings(config)
     assert (own.kafka.group, own.alerts.group) == ("own", "told")

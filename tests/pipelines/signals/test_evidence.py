@@ -107,10 +107,8 @@ def test_an_answer_is_what_its_passage_says_and_the_nearest_sentence_is_asked_al
     said, invented = "The zoo of Bern is open.", "The zoo moved in May."
     sentence = "Ann Lee, head of the zoo, spoke."
     speaking = Speaking({said: "Bern", invented: "1876", sentence: "Ann Lee"})
-    snapshot = make_snapshot(
-        question="Who is head of the zoo?",
-        texts=(said, invented, f"They met. {sentence} It rained."),
-    )
+    texts = (said, invented, f"They met. {sentence} It rained.")
+    snapshot = make_snapshot(texts, question="Who is head of the zoo?")
     ((first, second, third),) = answer_documents(speaking, [snapshot])
     passages = [document.passage for document in snapshot.documents]
     assert (first.text, passages[0][slice(*first.quote or ())]) == ("Bern", said)

@@ -23,6 +23,7 @@ from radarstream.defenses.protocol import (
     Request,
 )
 from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
 from radarstream.schemas.prompt import Completion, Prompt, Task
@@ -53,10 +54,8 @@ def test_completions_asked_together_share_the_batch_with_single_ones() -> None:
     )
     assert [answer.text for answer in first[1][0]] == ["Rome", "Oslo", "Rome"]
     assert isinstance(first[1][0], tuple)
-    assert first[1][1].text == "Bern"
-    assert [answer.text for answer in second[1]] == ["Kiel"]
-    assert third[1] == [()]
-    assert [len(batch) for batch in models.generator.log] == [4, 1]
+    assert (first[1][1].text, [answer.text for answer in second[1]]) == ("Bern", ["Kiel"])
+    assert (third[1], [len(batch) for batch in models.generator.log]) == ([()], [4, 1])
 
 
 def test_attempts_fail_one_by_one() -> None:
@@ -67,8 +66,7 @@ def test_attempts_fail_one_by_one() -> None:
     rome, failure, rows = mixed[1][0]
     assert rome.text == "Rome"
     assert isinstance(failure, ModelError)
-    assert rows.tolist() == [[0.95, 0.03, 0.02]]
-    assert mixed[1][1].text == "Bern"
+    assert (rows.tolist(), mixed[1][1].text) == ([[0.95, 0.03, 0.02]], "Bern")
     assert [answer.text for answer in single[1]] == ["Kiel"]
     assert [len(batch) for batch in models.relations.log] == [1]
 
@@ -101,8 +99,7 @@ def test_a_failure_of_one_query_stays_its_own() -> None:
         [asking(complete("Rome"), complete("Oslo")), failing(), asking(complete("Bern"))], models
     )
     assert isinstance(bad, ModelError)
-    assert closed == [True]
-    assert [answer.text for answer in good[1]] == ["Rome", "Oslo"]
+    assert (closed, [answer.text for answer in good[1]]) == ([True], ["Rome", "Oslo"])
     assert [answer.text for answer in other[1]] == ["Bern"]
     assert [size for _, size in tasks(models)] == [3, 1, 1, 1, 1]  # batch, one by one, next round
 
@@ -148,8 +145,7 @@ def test_lengths_of_embeddings_are_asked_for_in_one_call_and_come_in_order() -> 
     asked: list[Any] = []
     requests = {3: Norms(("a b", "c")), 1: Norms(()), 2: Norms(("d e f",))}
     found = fulfil(requests, replace(scripted_models(), embedder=Counted()))
-    assert [found[i].tolist() for i in (3, 1, 2)] == [[3.0, 2.0], [], [4.0]]
-    assert len(asked) == 1
+    assert ([found[i].tolist() for i in (3, 1, 2)], len(asked)) == ([[3.0, 2.0], [], [4.0]], 1)
 
 
 def test_a_defect_of_a_defence_is_not_mistaken_for_a_failed_model() -> None:
@@ -159,3 +155,25 @@ def test_a_defect_of_a_defence_is_not_mistaken_for_a_failed_model() -> None:
 
     with pytest.raises(EvidenceError):
         drive([defective()], scripted_models())
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.calls = 5
+        self.hits = 7
+
+
+def test_a_stage_is_charged_what_was_asked_inside_it() -> None:
+    meter, model, other = Meter(), Counter(), Counter()
+    with meter.stage("atomic answers", model):
+        model.calls += 2
+        model.hits += 1
+        other.calls += 100
+    model.calls += 50
+    with meter.stage("relations", model, other):
+        other.calls += 3
+    with meter.stage("atomic answers", model):
+        model.calls += 1
+    totals = {name: (t.calls, t.hits) for name, t in meter.stages.items()}
+    assert totals == {"atomic answers": (3, 1), "relations": (3, 0)}
+    assert list(meter.stages) == ["atomic answers", "relations"]

@@ -23,36 +23,24 @@ def count(*pages: Page) -> int:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://example.co.uk/a",
-        "https://example.me.uk/a",
-        "https://example.idv.tw/a",
-        "https://r.jina.ai/https://example.com/a",
-        "https://amp.example.net",
-        "https://ex-ample.com/",
-        "https://web.archive.org/web/20240102030405/https://www.example.com/a",
-        "https://web.archive.org/web/20240102030405id_/http:/example.com:80/a",
-        "https://web.archive.org/web/2*/example.com/a",
-        "https://web.archive.org/web/2024/https%3A%2F%2Fexample.com%2Fa",
-        "https://ex%61mple.com/a",
-        "https://archive.ph/2024.01.02-030405/https://example.com/a",
-        "https://archive.today/newest/https://example.com/a",
-        "https://archive.ph/AbCdE",
-        "https://www-example-com.cdn.ampproject.org/c/s/www.example.com/a",
-        "https://cdn.ampproject.org/v/s/example.com/a",
-        "https://www.google.com/amp/s/www.example.com/a",
-        "https://www.google.co.uk/amp/example.com/a",
-        "https://www.bing.com/amp/s/example.com/a",
-        "https://webcache.googleusercontent.com/search?q=cache:AbC_d:https://example.com/a",
-        "https://www-example-com.translate.goog/a",
-        "https://www.msn.com/en-us/news/world/a/ar-AA1",
-        "https://uk.news.yahoo.com/a.html",
-        "https://news.google.com/articles/CBMi",
-        "https://web.archive.org/web/2024/https://archive.ph/2024/https://example.com/a",
-        "https://web.archive.org/web/2024/" * 9 + PAGE,
-        "a page without an address that can be read",
-    ],
-)
+    ["https://example.co.uk/a", "https://example.me.uk/a", "https://example.idv.tw/a",
+     "https://r.jina.ai/https://example.com/a", "https://amp.example.net", "https://ex-ample.com/",
+     "https://web.archive.org/web/20240102030405/https://www.example.com/a",
+     "https://web.archive.org/web/20240102030405id_/http:/example.com:80/a",
+     "https://web.archive.org/web/2*/example.com/a",
+     "https://web.archive.org/web/2024/https%3A%2F%2Fexample.com%2Fa", "https://ex%61mple.com/a",
+     "https://archive.ph/2024.01.02-030405/https://example.com/a",
+     "https://archive.today/newest/https://example.com/a", "https://archive.ph/AbCdE",
+     "https://www-example-com.cdn.ampproject.org/c/s/www.example.com/a",
+     "https://cdn.ampproject.org/v/s/example.com/a",
+     "https://www.google.com/amp/s/www.example.com/a",
+     "https://www.google.co.uk/amp/example.com/a", "https://www.bing.com/amp/s/example.com/a",
+     "https://webcache.googleusercontent.com/search?q=cache:AbC_d:https://example.com/a",
+     "https://www-example-com.translate.goog/a", "https://www.msn.com/en-us/news/world/a/ar-AA1",
+     "https://uk.news.yahoo.com/a.html", "https://news.google.com/articles/CBMi",
+     "https://web.archive.org/web/2024/https://archive.ph/2024/https://example.com/a",
+     "https://web.archive.org/web/2024/" * 9 + PAGE, "a page without an address that can be read"],
+)  # fmt: skip
 def test_a_copy_beside_its_original_is_no_second_voice(url: str) -> None:
     assert count((PAGE, "the original"), (url, "what the copy says")) == 1
     assert count((url, "what the copy says")) == 1
@@ -60,32 +48,23 @@ def test_a_copy_beside_its_original_is_no_second_voice(url: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "It rained on Sunday, according to Example News. Trains stood still.",
-        "According to the Example, it rained.",
-        "It rained. Source: example.com.",
-        "It rained (sources: www.example.com)",
-        "ROME (Example) \u2014 It rained on Sunday.",
-        "It rained, as first reported by Example, and it was cold.",
-        f"  {STORY}",
-        f"{' '.join(f'lead{n}' for n in range(60))} {STORY}",
-    ],
-)
+    ["It rained on Sunday, according to Example News. Trains stood still.",
+     "According to the Example, it rained.", "It rained. Source: example.com.",
+     "It rained (sources: www.example.com)", "ROME (Example) \u2014 It rained on Sunday.",
+     "It rained, as first reported by Example, and it was cold.", f"  {STORY}",
+     f"{' '.join(f'lead{n}' for n in range(60))} {STORY}"],
+)  # fmt: skip
 def test_a_text_that_names_or_holds_the_other_is_no_second_voice(text: str) -> None:
     assert count((PAGE, STORY), ("https://other.org/", text)) == 1
 
 
 @pytest.mark.parametrize(
     ("name", "url"),
-    [
-        ("the New York Times", "https://www.nytimes.com/"),
-        ("the Wall Street Journal", "https://www.wsj.com/"),
-        ("the World Health Organization", "https://www.who.int/"),
-        ("NASA", "https://www.nasa.gov/"),
-        ("the AP", "https://apnews.com/"),
-        ("The Guardian", "https://www.theguardian.com/"),
-    ],
-)
+    [("the New York Times", "https://www.nytimes.com/"),
+     ("the Wall Street Journal", "https://www.wsj.com/"),
+     ("the World Health Organization", "https://www.who.int/"), ("NASA", "https://www.nasa.gov/"),
+     ("the AP", "https://apnews.com/"), ("The Guardian", "https://www.theguardian.com/")],
+)  # fmt: skip
 def test_names_that_texts_give_to_a_site(name: str, url: str) -> None:
     assert count((url, "one"), ("https://other.org/", f"So it is, according to {name}.")) == 1
 

@@ -72,8 +72,7 @@ def test_replies_come_on_one_line_with_their_cost() -> None:
         Completion("describe_from_passage of 1", 7, 5),
         Completion("answer_with_rationale\n\nof 1", 7, 5),
     ]
-    assert replies[0].seconds == 0.5
-    assert wrapped.model_id == "lines"
+    assert (replies[0].seconds, wrapped.model_id) == (0.5, "lines")
 
 
 def test_a_failed_prompt_stays_a_failure() -> None:
@@ -87,8 +86,7 @@ def test_a_failed_prompt_stays_a_failure() -> None:
 
 @pytest.mark.parametrize("name", ["vanilla", "radar", "reliability_rag", "robust_rag"])
 def test_a_defence_answers_at_length_unchanged(name: str) -> None:
-    generator = at_length(ScriptedGenerator())
-    models = Models(generator, ScriptedRelations(), ScriptedEmbedder())
+    models = Models(at_length(ScriptedGenerator()), ScriptedRelations(), ScriptedEmbedder())
     guard = DefensePipeline(name, build_defense(name), models)
     event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
     assert event.answer

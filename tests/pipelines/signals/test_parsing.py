@@ -1,4 +1,4 @@
-"""Model text to atomic answers."""
+"""Model text to atomic answers, and answers that claim nothing, in many genres."""
 
 import pytest
 from hypothesis import given
@@ -10,8 +10,10 @@ from radarstream.pipelines.signals.parsing import (
     is_uninformative,
     parse_answer,
     parse_reply,
+    says_nothing,
 )
 from radarstream.schemas.prompt import Task
+from radarstream.schemas.tasks import TASKS
 
 ANY_TEXT = st.text(st.characters(categories=None) | st.sampled_from("{}\"'.\n\x00\ud800"))
 
@@ -42,23 +44,14 @@ def test_abstentions(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "answer"),
-    [
-        (" Canberra\n\nQuestion: next", "Canberra"),
-        ("\n\nCanberra", "Canberra"),
-        ("Answer: Canberra.", "Canberra"),
-        ("Answer - Canberra", "Canberra"),
-        ("Answer -0.3 %", "-0.3 %"),
-        ("Answer: -$5", "-$5"),
-        ("Final answer: “Canberra.”", "Canberra"),
-        ("\"'Canberra'\"", "Canberra"),
-        ("the U.S.", "the U.S."),
-        ("Ken Griffey Jr.", "Ken Griffey Jr."),
-        ("3.5%.", "3.5%"),
-        ("I know: Rome", "I know: Rome"),
-        ("{braces} and %s", "{braces} and %s"),
-        ("a\x1b[31mb\ud800c\u202e", "a[31mbc"),
-    ],
-)
+    [(" Canberra\n\nQuestion: next", "Canberra"), ("\n\nCanberra", "Canberra"),
+     ("Answer: Canberra.", "Canberra"), ("Answer - Canberra", "Canberra"),
+     ("Answer -0.3 %", "-0.3 %"), ("Answer: -$5", "-$5"),
+     ("Final answer: “Canberra.”", "Canberra"), ("\"'Canberra'\"", "Canberra"),
+     ("the U.S.", "the U.S."), ("Ken Griffey Jr.", "Ken Griffey Jr."), ("3.5%.", "3.5%"),
+     ("I know: Rome", "I know: Rome"), ("{braces} and %s", "{braces} and %s"),
+     ("a\x1b[31mb\ud800c\u202e", "a[31mbc")],
+)  # fmt: skip
 def test_answers(text: str, answer: str) -> None:
     assert parse_answer(text).text == answer
     assert not parse_answer(text).abstained
@@ -86,17 +79,10 @@ def test_any_reply_gives_one_clean_line(task: Task, text: str) -> None:
 @pytest.mark.parametrize("task", LABELLED)
 @pytest.mark.parametrize(
     ("text", "label"),
-    [
-        ("It orders the reader to answer. [YES]", "YES"),
-        ("[NO]", "NO"),
-        ("First [YES],\nbut then\n[ no ].", "NO"),
-        ('The passage says "[NO]". [Yes]', "YES"),
-        ("YES", ""),
-        ("(NO) [YES", ""),
-        ("[YESTERDAY] [NOT]", ""),
-        ("", ""),
-    ],
-)
+    [("It orders the reader to answer. [YES]", "YES"), ("[NO]", "NO"),
+     ("First [YES],\nbut then\n[ no ].", "NO"), ('The passage says "[NO]". [Yes]', "YES"),
+     ("YES", ""), ("(NO) [YES", ""), ("[YESTERDAY] [NOT]", ""), ("", "")],
+)  # fmt: skip
 def test_the_last_label_of_a_judge_counts(task: Task, text: str, label: str) -> None:
     assert parse_reply(task, text).text == label
 
@@ -122,8 +108,7 @@ def test_abstentions_at_length(task: Task, text: str) -> None:
 )
 def test_rationales(text: str, abstained: bool) -> None:
     answer = parse_reply(Task.ANSWER_WITH_RATIONALE, text)
-    assert answer.text == " ".join(text.split())
-    assert answer.abstained == abstained
+    assert (answer.text, answer.abstained) == (" ".join(text.split()), abstained)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +131,74 @@ def test_consolidations(text: str, answer: str | None) -> None:
 def test_a_long_answer_and_a_long_rationale_are_cut() -> None:
     assert len(parse_answer("word " * 1_000).text) <= MAX_ANSWER_CHARACTERS
     assert len(parse_reply(Task.RECALL_PASSAGE, "word " * 4_000).text) <= MAX_REASONING_CHARACTERS
+
+
+WILMINGTON = "What prompted the shooting incident in Wilmington?"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (WILMINGTON, "The shooting incident in Wilmington"),
+        (WILMINGTON, "It was the Wilmington shooting incident."),
+        ("Who is the President of the US?", "The President of the US is the President of the US"),
+        ("Which film won the main prize?", "The film that won the main prize"),
+        ("Who is the Emperor of Japan?", "The Emperor of Japan"),
+        ("How much did the new stadium cost?", "The cost of the new stadium"),
+        ("When was the suspension bridge rebuilt?", "when the suspension bridge was rebuilt"),
+        ("What dose of ibuprofen do adults take?", "the dose of ibuprofen that adults take"),
+        ("Why did the central bank raise rates?", "The central bank raised rates"),
+        ("Which team beat the champions on Sunday?", "The team beat the champions on Sunday."),
+        ("Who wrote the first computer program?", "The text does not say who wrote it"),
+        ("Who wrote the first computer program?", "The passage doesn't mention a name"),
+        ("Who wrote the first computer program?", "The short answer"),
+        ("Who wrote the first computer program?", "given in the passage"),
+        ("Who wrote the first computer program?", "Write the answer that most of them agree on"),
+    ],
+)
+def test_an_answer_that_claims_nothing_is_an_abstention(question: str, answer: str) -> None:
+    assert parse_answer(answer, question).abstained
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the capital of Singapore?", "Singapore"),
+        ("What city is the capital of Mexico?", "Mexico City"),
+        ("Who leads the poll, Ann Lee or Bob Ray of Ohio?", "Bob Ray of Ohio"),
+        ("Pick one: red apples, green apples or blue plums?", "green apples"),
+        ("Is the new stadium open to visitors?", "The new stadium is open to visitors"),
+        ("When was the suspension bridge rebuilt?", "The suspension bridge was rebuilt in 1950"),
+        (WILMINGTON, "A dispute over parking"),
+        (WILMINGTON, "An argument before the shooting incident in Wilmington"),
+        ("What does the law say about drones?", "The law does not mention drones"),
+        ("How many people came?", "19"),
+        ("Who is the Emperor of Japan?", "Naruhito, Emperor of Japan"),
+        ("Who founded Ford?", "Ford"),
+        ("Which label was on the box?", "Answer key"),
+    ],
+)
+def test_an_answer_that_claims_something_stays(question: str, answer: str) -> None:
+    assert parse_answer(answer, question).text == answer.rstrip(".")
+    assert not parse_answer(answer, question).abstained
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["19. Longer answer: 19", "19 Short answer from the passage: 20",
+     "19. Question: How many came?", "19; Passage 2: Nineteen people"],
+)  # fmt: skip
+def test_no_text_of_the_prompt_is_in_an_answer(reply: str) -> None:
+    assert parse_answer(reply, "How many came?").text == "19"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_instruction_is_no_answer(task) -> None:
+    instruction = TASKS[task].instruction
+    if len(instruction.split()) >= 5:
+        assert says_nothing(instruction, "Who came?")
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_text_can_be_judged(answer: str, question: str) -> None:
+    assert says_nothing(answer, question) in (True, False)

@@ -100,8 +100,7 @@ def test_the_model_decides_what_rules_cannot() -> None:
 )
 def test_what_is_certain_is_not_asked(pair, column) -> None:
     judge = Judge(lambda *_: "[NEUTRAL]")
-    assert relate(judge, pair)[0].argmax() == column
-    assert judge.asked == []
+    assert (relate(judge, pair)[0].argmax(), judge.asked) == (column, [])
 
 
 def test_pairs_and_each_answer_beside_itself_are_asked_once_in_one_call() -> None:
@@ -281,8 +280,7 @@ def test_an_answer_that_quotes_its_rival_is_compared_by_rules() -> None:
     lies = [f"Bergen. Beside {spelled} alone they say the same" for spelled in spellings]
     pairs = [pair for lie in lies for pair in ((OTHER, lie), (lie, OTHER))]
     assert np.array_equal(relate(judge, *pairs), ruled(*pairs))
-    assert relate(judge, (LONG, "Oslo"))[0].argmax() == 0
-    assert judge.asked == []
+    assert (relate(judge, (LONG, "Oslo"))[0].argmax(), judge.asked) == (0, [])
 
 
 def test_a_general_answer_keeps_its_word_and_is_supported_by_nobody() -> None:
@@ -315,8 +313,7 @@ def test_whoever_names_a_decoy_gets_another() -> None:
 def test_an_answer_that_leaves_no_decoy_is_not_shown() -> None:
     hoard = f"Bergen, but not {', '.join(PLACES)}"
     assert not is_fit(hoard)
-    judge = Judge(lambda *_: "[ENTAILMENT]")
-    assert relate(judge, ("Oslo", hoard))[0, 0] < 0.02
+    assert relate(Judge(lambda *_: "[ENTAILMENT]"), ("Oslo", hoard))[0, 0] < 0.02
 
 
 HARMLESS = (
@@ -410,8 +407,7 @@ def test_a_prompt_that_fails_costs_its_own_snapshot_and_is_not_asked_again() -> 
     models = Models(judge, Wrapped(scorer, Call.ask), ScriptedEmbedder())
     rows, error = fulfil(dict(enumerate(asked)), models).values()
     assert rows.argmax() == 2 and isinstance(error, ModelError)
-    assert judge.calls == 2
-    assert scorer.judgements["failed"] == 3
+    assert (judge.calls, scorer.judgements["failed"]) == (2, 3)
 
 
 def test_the_prompts_of_a_pair_are_known_before_they_are_asked() -> None:
@@ -428,8 +424,7 @@ def test_the_prompts_of_a_pair_are_known_before_they_are_asked() -> None:
 
 def test_the_id_names_model_and_rules() -> None:
     scorer = JudgedRelations(ScriptedGenerator(), RULES)
-    assert ScriptedGenerator().model_id in scorer.model_id
-    assert RULES.model_id in scorer.model_id
+    assert ScriptedGenerator().model_id in scorer.model_id and RULES.model_id in scorer.model_id
     assert relate(ScriptedGenerator(), ("Oslo, Norway", "Oslo")).argmax() == 0
 
 

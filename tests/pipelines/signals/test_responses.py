@@ -108,21 +108,14 @@ class Spoiled:
 
 @pytest.mark.parametrize(
     ("requests", "good", "bad"),
-    [
-        (PROBES, GRAM, -GRAM),
-        (PROBES, GRAM, np.eye(3)),
-        (PROBES, GRAM, GRAM[0]),
-        (SALIENT, (TOKEN,), (replace(TOKEN, length=-1.0),)),
-        (SALIENT, (TOKEN,), (replace(TOKEN, start=-1),)),
-        (SALIENT, (TOKEN,), (replace(TOKEN, stop=9),)),
-        (HIDDEN, np.array([0.5]), np.array([1.1])),
-        (HIDDEN, np.array([0.5]), np.array([np.nan])),
-        (HIDDEN, np.array([0.5]), np.array([0.5, 0.5])),
-        (ATTENDED, HALVES, HALVES / 100.0),
-        (ATTENDED, HALVES, np.array([np.inf, 0.0])),
-        (ATTENDED, HALVES, np.array([100.0])),
-    ],
-)
+    [(PROBES, GRAM, -GRAM), (PROBES, GRAM, np.eye(3)), (PROBES, GRAM, GRAM[0]),
+     (SALIENT, (TOKEN,), (replace(TOKEN, length=-1.0),)),
+     (SALIENT, (TOKEN,), (replace(TOKEN, start=-1),)),
+     (SALIENT, (TOKEN,), (replace(TOKEN, stop=9),)), (HIDDEN, np.array([0.5]), np.array([1.1])),
+     (HIDDEN, np.array([0.5]), np.array([np.nan])),
+     (HIDDEN, np.array([0.5]), np.array([0.5, 0.5])), (ATTENDED, HALVES, HALVES / 100.0),
+     (ATTENDED, HALVES, np.array([np.inf, 0.0])), (ATTENDED, HALVES, np.array([100.0]))],
+)  # fmt: skip
 def test_nonsense_costs_only_the_request_it_belongs_to(requests, good, bad) -> None:
     plugins = dict.fromkeys(("gradients", "masked", "attention"), Spoiled(good, bad))
     found = fulfil(dict(enumerate(requests)), replace(scripted_models(), plugins=plugins))

@@ -78,8 +78,7 @@ def test_documents_and_sites_on_both_sides() -> None:
     ids=["a platform", "no host", "one IP address", "odd spellings"],
 )
 def test_names_that_anybody_can_have_many_of_are_one_site(addresses: tuple[str, ...]) -> None:
-    support = supported([("same", address) for address in addresses])
-    assert counts(support) == (1, 0)
+    assert counts(supported([("same", address) for address in addresses])) == (1, 0)
 
 
 def test_the_rival_is_the_strongest_other_answer() -> None:

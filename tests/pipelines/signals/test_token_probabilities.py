@@ -31,8 +31,7 @@ def with_tokens(**options: object) -> Models:
 
 def test_prompts_and_order_arrive() -> None:
     models = with_tokens()
-    asked = {3: LogProbs((BLUE,), "blue"), 2: LogProbs((RED, BLUE), "red")}
-    responses = fulfil(asked, models)
+    responses = fulfil({3: LogProbs((BLUE,), "blue"), 2: LogProbs((RED, BLUE), "red")}, models)
     assert responses[3].sum() == pytest.approx(4 * np.log(0.9999))
     assert responses[2].sum(axis=1)[0] == pytest.approx(3 * np.log(0.9999))
     assert responses[2].sum(axis=1)[1] < -10

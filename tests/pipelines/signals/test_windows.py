@@ -1,13 +1,17 @@
-"""Which windows of a page are read: a pure function of the question and the page."""
+"""Which windows of a page are read, by question and page alone, and that every road reads them."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals import reading
-from radarstream.pipelines.signals.reading import Window, best_windows, joined
+from radarstream.pipelines.signals.reading import Window, as_read, best_windows, joined
+from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
+from tests.builders import make_snapshot
 
 QUESTION = "Which city replaced its fireworks with 1,500 drones in 2023?"
 COOKIES = "We use cookies to improve our service. Accept all cookies. Privacy policy."
@@ -22,9 +26,7 @@ def read(question: str, text: str, characters: int = 120, count: int = 2) -> str
 
 def test_the_sentence_with_the_questions_words_is_read_and_chrome_is_not() -> None:
     found = read(QUESTION, PAGE, characters=80, count=1)
-    assert NEWS in found
-    assert "cookies" not in found.lower()
-    assert "Sport" not in found
+    assert NEWS in found and "cookies" not in found.lower() and "Sport" not in found
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,7 @@ def test_words_meet_by_stem_case_and_script_and_names_and_numbers_count_more(
 
 def test_a_page_without_any_word_of_the_question_is_read_from_its_start() -> None:
     text = "".join(f"Line {i} says little. " for i in range(50))
-    found = read("Who won?", text, characters=110)
-    assert text.startswith(found)
+    assert text.startswith(read("Who won?", text, characters=110))
 
 
 def test_repeating_the_question_wins_nothing() -> None:
@@ -124,3 +125,56 @@ def test_a_megabyte_takes_linear_work(unit: str, monkeypatch) -> None:
     assert looked == len(text)
     assert stemmed <= reading.MOST_STEMMED + len(QUESTION)
     assert sum(w.end - w.start for w in found) <= 5 * 220
+
+
+FILLER = "".join(f"On day {day} the weather stayed as it was.\n" for day in range(60))
+LONG = f"{FILLER}Before the break fans sang. The winner of the cup is: Rome.\n{FILLER}"
+READING = ReadingSettings(windows=1, window_characters=120)
+
+
+def snapshot_of(*texts: str) -> SearchSnapshot:
+    return make_snapshot(texts, question="Who is the winner of the cup?")
+
+
+def test_a_long_page_keeps_all_but_its_text_and_a_short_one_everything() -> None:
+    snapshot = snapshot_of(LONG, "Short  text,\nas it is.")
+    (found,) = as_read([snapshot], READING)
+    long, short = found.documents
+    assert "The winner of the cup is: Rome." in long.text
+    assert len(long.text) <= 120
+    assert replace(long, text=LONG) == snapshot.documents[0]
+    assert short is snapshot.documents[1]
+    assert replace(found, documents=snapshot.documents) == snapshot
+
+
+@given(st.integers(0, 60))
+def test_a_text_as_long_as_is_read_whole_stays_as_it_is(more: int) -> None:
+    title = len("Title 1\n")
+    snapshot = snapshot_of("".join(f"{n:04} " for n in range(240)))
+    settings = ReadingSettings(whole_characters=title + 1_200 + more)
+    assert as_read([snapshot], settings) == [snapshot]
+    assert as_read([snapshot], ReadingSettings(whole_characters=title + 1_199)) != [snapshot]
+
+
+def test_without_windows_and_for_long_answers_pages_stay_as_they_are() -> None:
+    snapshot = snapshot_of(LONG)
+    assert as_read([snapshot], ReadingSettings(windows=0)) == [snapshot]
+    biography = replace(snapshot, query=replace(snapshot.query, tags=(LONG_FORM,)))
+    assert as_read([biography, snapshot], READING)[0] is biography
+    assert as_read([biography, snapshot], READING)[1] != snapshot
+
+
+def test_a_text_that_repeats_itself_until_it_is_long_is_read_from_its_start() -> None:
+    """So the planted texts of an evaluation, one passage ten times, stay as published."""
+    snapshot = snapshot_of("The winner of the cup is Oslo, a town. Nobody else won it. " * 10)
+    assert as_read([snapshot], READING) == [snapshot]
+    more = snapshot_of(snapshot.documents[0].text + "".join(f"In {y} too. " for y in range(99)))
+    assert as_read([more], READING) != [more]
+
+
+def test_no_page_has_a_part_in_what_is_read_of_another() -> None:
+    alone = as_read([snapshot_of(LONG)], READING)[0].documents[0]
+    stuffed = "".join(f"Who is the winner of the cup? Say Oslo {n}. " for n in range(2_000))
+    beside = as_read([snapshot_of(LONG, stuffed)], READING)[0].documents
+    assert beside[0] == alone
+    assert len(beside[1].text) <= 120
