@@ -280,7 +280,7 @@ def test_a_replay_is_resumed_with_its_own_settings_only(replayed: tuple[str, ...
         assert (code, error.count("\n")) == (2, 1)
         assert "--attack" in options or "the results there are of another replay: " in error
         assert all(words in error for words in named)
-        assert results() == before
+        assert before.items() <= results().items()
     run(*changed)  # it may start over
 
 
