@@ -111,13 +111,20 @@ class TestIsolation:
         rows = np.linalg.cholesky(np.array(cosines))
         return lambda text: rows[int(text.removeprefix("answer ")) - 1]
 
-    def test_g_a8_an_answer_unlike_the_others_is_dropped(self):
+    def test_unlike_answers_are_dropped_but_not_at_the_threshold(self):
         embedding = self.vectors([[1, 0.8, 0.1], [0.8, 1, 0.2], [0.1, 0.2, 1]])
         evidence = make_evidence(np.full((3, 3), 0.9), np.zeros((3, 3)))
         verdict = judge(evidence, embedding=embedding)
         assert verdict.kept_ranks == (1, 2)
         assert verdict.documents[2].reason is Reason.ISOLATED
         assert verdict.energy == recomputed_energy(verdict) == 0.0
+        # B's mean cosine is exactly 0.5, that of the others 0.75.
+        rows = {"A": (1.0, 0.0), "B": (0.5, 0.5), "C": (1.0, 0.0)}
+        evidence = claims_evidence(["A", "B", "C"], agree=0.05, leak=0.9)
+        verdict = judge(
+            evidence, Radar(similarity_threshold=0.5), embedding=lambda text: rows[text]
+        )
+        assert verdict.kept_ranks == (1, 2, 3)
 
     @pytest.mark.parametrize(
         ("threshold", "kept"), [(0.45, (1, 2)), (0.47, (2,)), (0.14, (1, 2, 3))]
@@ -128,15 +135,6 @@ class TestIsolation:
         evidence = make_evidence(np.full((3, 3), 0.9), np.zeros((3, 3)))
         radar = Radar(similarity_threshold=threshold - 1e-9)
         assert judge(evidence, radar, embedding=embedding).kept_ranks == kept
-
-    def test_an_answer_exactly_at_the_threshold_stays(self):
-        """B's mean cosine is exactly 0.5, that of the others 0.75."""
-        rows = {"A": (1.0, 0.0), "B": (0.5, 0.5), "C": (1.0, 0.0)}
-        evidence = claims_evidence(["A", "B", "C"], agree=0.05, leak=0.9)
-        verdict = judge(
-            evidence, Radar(similarity_threshold=0.5), embedding=lambda text: rows[text]
-        )
-        assert verdict.kept_ranks == (1, 2, 3)
 
     def test_g_a8_who_is_embedded_and_when_all_would_go(self):
         embedding = self.vectors([[1, 0.2], [0.2, 1]])
@@ -202,14 +200,12 @@ class TestLeakBudget:
 
 
 class TestDegenerate:
-    def test_no_informative_document_asks_nothing_and_needs_no_relations(self):
+    def test_few_informative_documents_and_many_copies(self):
         script, evidence = Script(), replace(claims_evidence([None, None]), relations=None)
         verdict, state = run(Radar().defend(evidence, None), script)
         assert verdict.abstention is Abstention.NO_EVIDENCE
         assert [d.reason for d in verdict.documents] == [Reason.UNINFORMATIVE] * 2
         assert (verdict.kept_ranks, verdict.energy, state, script.requests) == ((), None, None, [])
-
-    def test_one_informative_document_is_kept_and_copies_outvote_the_truth(self):
         verdict = judge(claims_evidence([None, "A", None]))
         document = verdict.documents[1]
         assert (document.kept, document.reason) == (True, Reason.SUPPORTED)
@@ -239,7 +235,7 @@ class TestEmptyCut:
         assert verdict.energy == pytest.approx(recomputed_energy(verdict))
 
 
-def test_the_first_answer_comes_from_what_is_trusted_in_rank_order():
+def test_first_answers_and_failure_case_1a():
     for options, task, passages in [
         ({}, Task.ANSWER_FROM_DOCUMENTS, ("Title 1\ndocument 1", "Title 4\ndocument 4")),
         ({"first_answer": "answers"}, Task.SYNTHESISE_ANSWERS, ("A", "A")),
@@ -249,6 +245,10 @@ def test_the_first_answer_comes_from_what_is_trusted_in_rank_order():
         assert script.asked(Complete) == [Complete(task, evidence.query.text, passages)]
         assert verdict.answer == "final", options
         assert verdict.memory == MemoryVerdict()
+    evidence = claims_evidence(["lie", *[None] * 9])
+    verdict, state = run(Radar().defend(evidence, None), Script(answer=saying("lie")))
+    assert verdict.kept_ranks == (1,)
+    assert verdict.answer == state.answer == "lie"
 
 
 class TestPartialAnswers:
@@ -272,10 +272,3 @@ class TestPartialAnswers:
         verdict = self.verdict(0.05, 0.3)
         assert verdict.energy == pytest.approx(0.96, abs=1e-6)
         assert verdict.kept_ranks == (1, 2, 3, 4, 5, 6)
-
-
-def test_g_a14_failure_case_1a_a_single_poisoned_document_is_believed():
-    evidence = claims_evidence(["lie", *[None] * 9])
-    verdict, state = run(Radar().defend(evidence, None), Script(answer=saying("lie")))
-    assert verdict.kept_ranks == (1,)
-    assert verdict.answer == state.answer == "lie"

@@ -106,7 +106,7 @@ def test_splits_of_few_poisoned_and_impossible_texts() -> None:
 
 
 class TestNothingFlagged:
-    def test_one_text_and_equal_texts(self) -> None:
+    def test_too_little_to_tell_apart(self) -> None:
         found = attribute((0.9,), (-1.0,), (-0.1,))
         assert found.finding is Finding.NO_SEPARATION
         assert (found.flagged, found.gap, found.generation_gap) == ((), None, None)
@@ -114,6 +114,10 @@ class TestNothingFlagged:
         found = attribute((0.5,) * 4, (-1.0,) * 4, (-2.0,) * 4)
         assert (found.finding, found.flagged) == (Finding.NO_SEPARATION, ())
         assert [text.score for text in found.texts] == [0.0] * 4
+        script = Measured(SEMANTIC, GENERATION)
+        found = run(RagOrigin(scope="algorithm_1").attribute(event()), script)
+        assert (found.finding, found.texts) == (Finding.NOTHING_FLAGGED, ())
+        assert script.asked(LogProbsAll) == []
 
     def test_an_error_of_the_model_itself(self) -> None:
         lying = Measured(
@@ -154,12 +158,6 @@ class TestNothingFlagged:
             SEMANTIC, GENERATION, lambda r: AtomicAnswer("lie" if r.passages else "truth")
         )
         assert run(RagOrigin(check_unaided=check).attribute(event()), believing).flagged
-
-    def test_an_empty_scope(self) -> None:
-        script = Measured(SEMANTIC, GENERATION)
-        found = run(RagOrigin(scope="algorithm_1").attribute(event()), script)
-        assert (found.finding, found.texts) == (Finding.NOTHING_FLAGGED, ())
-        assert script.asked(LogProbsAll) == []
 
 
 @pytest.mark.parametrize(

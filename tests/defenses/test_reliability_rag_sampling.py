@@ -45,7 +45,7 @@ def judge(evidence: Evidence, script: Script | None = None, **options) -> Verdic
 
 
 class TestRequests:
-    def test_equal_rounds_are_asked_once_and_show_the_best_document_last(self):
+    def test_rounds_that_are_asked_and_related(self):
         script = Script()
         judge(numbered(3), script, rounds=50)
         shown = [ranks_shown(r) for r in script.requests[0].requests]
@@ -53,6 +53,14 @@ class TestRequests:
         script = Script()
         judge(numbered(3), script, rounds=50, replacement=False)
         assert [ranks_shown(r) for r in script.requests[0].requests] == [(2, 1), (3, 1), (3, 2)]
+        script = Script(answer=lambda r: AtomicAnswer("A") if ranks_shown(r) == (2,) else IDK)
+        verdict = judge(numbered(3), script, sample_size=1)
+        assert script.asked(Relate) == []
+        assert [d.reason for d in verdict.documents] == [
+            Reason.UNINFORMATIVE,
+            Reason.SUPPORTED,
+            Reason.UNINFORMATIVE,
+        ]
 
     def test_the_answer_of_the_better_ranks_is_the_premise(self):
         for said, expected in [
@@ -67,16 +75,6 @@ class TestRequests:
             (relate,) = script.asked(Relate)
             pairs = list(zip(relate.premises, relate.hypotheses, strict=True))
             assert (len(pairs), set(pairs)) == (len(expected), expected)
-
-    def test_one_informative_round_is_related_to_nothing(self):
-        script = Script(answer=lambda r: AtomicAnswer("A") if ranks_shown(r) == (2,) else IDK)
-        verdict = judge(numbered(3), script, sample_size=1)
-        assert script.asked(Relate) == []
-        assert [d.reason for d in verdict.documents] == [
-            Reason.UNINFORMATIVE,
-            Reason.SUPPORTED,
-            Reason.UNINFORMATIVE,
-        ]
 
 
 class TestSelection:

@@ -62,13 +62,14 @@ class TestGolden:
         long = RobustRag(alpha=0.4, beta=4.0)
         assert [long.threshold(n) for n in (5, 10, 50)] == pytest.approx([2, 4, 4])
 
-    def test_counts_and_weights(self):
+    def test_counts_weights_and_what_is_no_abstention(self):
         counts = tally([phrases(answer) for answer in ("Paris", "paris is the capital", "Lyon")])
         assert counts == {"paris": 2, "paris is the capital": 1, "capital": 1, "lyon": 1}
         voices = [phrases("Paris"), frozenset(), phrases("Paris")]
         assert increments(voices, 0.9) == pytest.approx([1.104972, 0, 0.895028], abs=1e-6)
         assert tally(voices, 0.9) == pytest.approx({"paris": 2})
         assert increments(voices, None) == [1, 0, 1]
+        assert "hawaii" in keywords(["In Hawaii don't ask"])
 
 
 class TestInference:
@@ -114,6 +115,3 @@ class TestKnownWeaknesses:
         said = f"I don{apostrophe}t think it is Lyon, it is Paris"
         verdict = judge([said, said, said, "Lyon"])
         assert [d.kept for d in verdict.documents] == [False, False, False, True]
-
-    def test_hawaii_dont_is_not_i_dont(self):
-        assert "hawaii" in keywords(["In Hawaii don't ask"])

@@ -149,7 +149,7 @@ class TestNearDuplicates:
 
 
 class TestAnswer:
-    def test_kept_documents_answer_in_rank_order(self):
+    def test_what_is_answered_from(self):
         script = Script(embedding=dict(zip(UNLIKE, GOLDEN, strict=False)).__getitem__)
         evidence = documents(UNLIKE[:5])
         verdict, state = run(TrustRag(overlap_gate=False).defend(evidence, None), script)
@@ -158,15 +158,6 @@ class TestAnswer:
             Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, UNLIKE[3:5]),
         ]
         assert (verdict.answer, verdict.abstention, state) == ("final", None, None)
-
-    @pytest.mark.parametrize("mode", ["original", "ado_alg1"])
-    @pytest.mark.parametrize("n", [1, 2])
-    def test_up_to_two_documents_pass_unchanged(self, mode: str, n: int):
-        verdict = judge(at(0, 0)[:n], ("a b", "a b c")[:n], mode=mode)
-        assert reasons(verdict) == [Reason.NOT_JUDGED] * n
-        assert verdict.answer == "final"
-
-    def test_nothing_left_means_abstention_or_everything(self):
         script = Script(embedding=lambda _: (1.0, 0.0))
         defending = TrustRag(overlap_gate=False).defend(documents(UNLIKE[:4]), None)
         verdict, _ = run(defending, script)
@@ -176,3 +167,10 @@ class TestAnswer:
         assert verdict.answer == "final"
         assert reasons(verdict) == [Reason.BEST_OF_NONE] * 5
         assert judge([(0.0, 0.0)] * 4).kept_ranks == (1, 2, 3), "zeros are unlike everything"
+
+    @pytest.mark.parametrize("mode", ["original", "ado_alg1"])
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_up_to_two_documents_pass_unchanged(self, mode: str, n: int):
+        verdict = judge(at(0, 0)[:n], ("a b", "a b c")[:n], mode=mode)
+        assert reasons(verdict) == [Reason.NOT_JUDGED] * n
+        assert verdict.answer == "final"

@@ -27,7 +27,7 @@ def dropped(reranking: Reranking) -> set[int]:
     return {c.found_rank for c in reranking.candidates if c.reason is Reason.SUSPECT}
 
 
-def test_without_near_duplicates_nothing_is_embedded():
+def test_who_is_judged():
     script = Script()
     found = run(TrustRagFilter().rerank(make_pool(TEXTS)), script)
     assert kept(found) == [1, 2, 3, 4, 5]
@@ -36,10 +36,7 @@ def test_without_near_duplicates_nothing_is_embedded():
     assert rules.similarity_threshold == plan.similarity_threshold
     assert rules.overlap_threshold == plan.rouge_threshold
     assert TrustragPlan().rouge_threshold == RHO["corrected"] == Usual().overlap
-
-
-def test_candidates_that_were_not_judged_do_not_fill_up():
-    """Of six candidates three are judged; one of them stays, and nobody else."""
+    # Of six candidates three are judged; one of them stays, and nobody else.
     texts = ("a b c d", "a b c e", "a b c f", "x", "y", "z")
     script = Script(embedding=lambda text: (1.0, 0.1 * len(text)))
     found = run(TrustRagFilter(multiple=1).rerank(make_pool(texts, keep=3)), script)

@@ -185,11 +185,17 @@ def test_impossible_token_counts_are_no_counts(make: Make, server: FaultServer) 
     assert "no text" in str(failure(generator)), "without a count an empty text is no answer"
 
 
-def test_thoughts_are_no_answer_and_a_cut_answer_is_one(make: Make, server: FaultServer) -> None:
+def test_thoughts_are_no_answer_and_waiting_does_not_count(make, server) -> None:
+    make: Make, server: FaultServer
+) -> None:
     replies = ["<think>Oslo? No.</think>\nBern", "It is Be", "a" * 100_000]
     server.script.extend([says(text, reason="length") for text in replies])
     texts = [completion.text for completion in make(concurrency=1).complete(pages(3))]
     assert texts == ["Bern", "It is Be", "a" * 32 * page(0).max_tokens]
+    server.always = Reply(chat_reply("Bern"), after_s=0.3)
+    generator = make(deadline_s=1.6, concurrency=1)  # 0.56 s for each question's documents
+    prompts = [page(0, f"Where is zoo {number}?") for number in range(4)]
+    assert len(generator.complete(prompts)) == 4
 
 
 def test_a_page_too_long_for_the_model_is_shortened(make: Make, server: FaultServer) -> None:
@@ -243,13 +249,6 @@ def test_all_stages_together_keep_the_deadline(make, server, fault):
     server.always = None
     server.closing.set()
     assert generator.complete([page(0)])[0].text == "Bern"  # no connection was lost
-
-
-def test_waiting_behind_another_snapshot_does_not_count(make: Make, server: FaultServer) -> None:
-    server.always = Reply(chat_reply("Bern"), after_s=0.3)
-    generator = make(deadline_s=1.6, concurrency=1)  # 0.56 s for each question's documents
-    prompts = [page(0, f"Where is zoo {number}?") for number in range(4)]
-    assert len(generator.complete(prompts)) == 4
 
 
 def test_errors_of_a_dead_server_name_its_address(make: Make, server: FaultServer) -> None:

@@ -41,16 +41,6 @@ def test_rows_are_unit_float64_in_order(embedder):
     assert embedder.model_id == SentenceEmbedder().model_id
 
 
-def test_loading_opens_no_connection(monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("a connection was opened")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    SentenceEmbedder().embed(["Oslo"])
-    assert os.environ["HF_HUB_OFFLINE"] == "1"
-
-
 def test_rows_are_those_of_sentence_transformers(embedder):
     """Texts of all lengths, from empty to more tokens than the model reads."""
     pytest.importorskip("sentence_transformers")
@@ -73,7 +63,7 @@ def test_rows_are_those_recorded_and_padded_in_parts(embedder, monkeypatch):
     np.testing.assert_allclose(embedder.embed(texts), whole, atol=1e-6)
 
 
-def test_it_needs_no_torch():
+def test_it_needs_no_torch_and_opens_no_connection(monkeypatch):
     script = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'scipy']));"
         "from radarstream.connectors.models.sentence_embedder import SentenceEmbedder;"
@@ -81,6 +71,14 @@ def test_it_needs_no_torch():
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["(1,", "384)"]
+
+    def refuse(*_, **__):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    SentenceEmbedder().embed(["Oslo"])
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
 
 
 def test_a_missing_model_and_other_architectures_are_refused(tmp_path):

@@ -136,7 +136,11 @@ def test_a_service_says_how_long_it_wants_to_be_left_alone(server, headers, paus
     assert caught.value.retry_after_s == pause_s
 
 
-def test_nobody_listening(caplog: pytest.LogCaptureFixture) -> None:
+def test_nobody_listening_and_dripping_answers(server, caplog) -> None:
+    server.replies.append(Reply({"a": "x" * 5_000}, drip_s=0.01))
+    with pytest.raises(SearchFailedError) as caught:
+        client_of(server).search(Call("/search"), seconds=0.2)
+    assert caught.value.kind is FailureClass.TIMEOUT
     caplog.set_level(logging.DEBUG)
     for url in ("http://127.0.0.1:9", "https://a b"):
         client = search_client(SearchOptions(base_url=url, timeout_s=1.0))
@@ -144,13 +148,6 @@ def test_nobody_listening(caplog: pytest.LogCaptureFixture) -> None:
             client.search(Call("/search"), seconds=5.0)
         assert caught.value.kind is FailureClass.UNAVAILABLE
         assert KEY not in everything_said(caught.value, caplog.text)
-
-
-def test_a_dripping_answer_ends_with_the_deadline(server: SearchServer) -> None:
-    server.replies.append(Reply({"a": "x" * 5_000}, drip_s=0.01))
-    with pytest.raises(SearchFailedError) as caught:
-        client_of(server).search(Call("/search"), seconds=0.2)
-    assert caught.value.kind is FailureClass.TIMEOUT
 
 
 def test_good_answers_and_reasons_of_refusals(server, caplog):

@@ -133,7 +133,14 @@ def test_sessions_end_by_time_and_by_signing_out(engine: Engine) -> None:
         assert len(connection.execute(select(SESSIONS)).all()) == 1  # expired ones are deleted
 
 
-def test_the_action_log_is_read_backwards_and_searched(engine: Engine) -> None:
+def test_the_action_log(engine: Engine) -> None:
+    with pytest.raises(InterruptedError), engine.begin() as connection:
+        write_action(connection, at_ms=NOW, user="ada", action="approve", target="\0\ud800")
+        raise InterruptedError
+    assert read_actions(engine) == []
+    log_action(engine, at_ms=NOW, user="a\0", action="block", target="x" * 9_000, detail="\ud800")
+    (logged,) = read_actions(engine)
+    assert len(logged.target) == 2_000
     for number in range(5):
         who = "ada" if number % 2 else "bob"
         log_action(engine, at_ms=NOW + number, user=who, action="approve", target=f"i{number}")
@@ -142,16 +149,6 @@ def test_the_action_log_is_read_backwards_and_searched(engine: Engine) -> None:
     assert [action.target for action in read_actions(engine, search="I2")] == ["i2"]
     assert read_actions(engine, search="%") == []
     assert [action.target for action in read_actions(engine, user="ada")] == ["i3", "i1"]
-
-
-def test_an_action_that_fails_is_not_in_the_log(engine: Engine) -> None:
-    with pytest.raises(InterruptedError), engine.begin() as connection:
-        write_action(connection, at_ms=NOW, user="ada", action="approve", target="\0\ud800")
-        raise InterruptedError
-    assert read_actions(engine) == []
-    log_action(engine, at_ms=NOW, user="a\0", action="block", target="x" * 9_000, detail="\ud800")
-    (logged,) = read_actions(engine)
-    assert len(logged.target) == 2_000
 
 
 # --- trust, recent questions, spent epsilon -------------------------------------------------------
@@ -215,28 +212,6 @@ def test_a_new_account_and_one_with_questions(engine: Engine) -> None:
     assert [when for when, _ in told.recent] == [AT + timedelta(minutes=n) for n in range(2, 7)]
 
 
-def test_the_cap_holds_for_many_at_once(engine: Engine) -> None:
-    accounts = StoredAccounts(engine, gain_per_hour=0.1)
-    at_once(lambda _: accounts.move_trust("ada", 0.02, AT), THREADS)
-    assert accounts.account("ada").trust == pytest.approx(0.6)
-    at_once(lambda _: accounts.move_trust("ada", -0.02, AT), THREADS)
-    assert accounts.account("ada").trust == pytest.approx(0.6 - THREADS * 0.02)
-    assert accounts.move_trust("ada", 0.1, AT + timedelta(minutes=59)) == pytest.approx(0.44)
-    assert accounts.move_trust("ada", 0.1, AT + timedelta(minutes=61)) == pytest.approx(0.54)
-
-
-def test_of_many_that_spend_at_once_all_are_counted(engine: Engine) -> None:
-    accounts = StoredAccounts(engine, gain_per_hour=0.1)
-    allowed = at_once(lambda _: accounts.spend("ada", "docs", 3.0, 15.0), THREADS)
-    assert sum(allowed) == 5
-    assert accounts.spent("ada", "docs") == pytest.approx(15.0)
-    assert not accounts.spend("ada", "docs", 0.001, 15.0)
-    assert accounts.spend("ada", "docs", 1.0, 16.0)  # the budget was raised
-    assert accounts.spend("ada", "other", 15.0, 15.0)
-    assert not accounts.spend("bob", "docs", 15.1, 15.0)
-    assert accounts.spent("bob", "docs") == 0.0
-
-
 @settings(max_examples=30, deadline=None)
 @given(questions=st.integers(1, 30), epsilon=st.floats(0.01, 5.0))
 def test_so_many_thresholds_as_the_budget_has(questions: int, epsilon: float) -> None:
@@ -247,15 +222,28 @@ def test_so_many_thresholds_as_the_budget_has(questions: int, epsilon: float) ->
     assert accounts.spent("ada", "docs") == pytest.approx(budget)
 
 
-def test_what_no_threshold_costs_is_refused(engine: Engine) -> None:
+def test_many_that_spend_move_trust_and_ask_at_once(engine: Engine) -> None:
     accounts = StoredAccounts(engine, 0.1)
     for epsilon in (-1.0, -0.0, 0.0, float("nan"), float("inf"), -float("inf")):
         with pytest.raises(ValueError, match="positive, finite epsilon"):
             accounts.spend("ada", "docs", epsilon, 10.0)
     assert accounts.spent("ada", "docs") == 0.0
-
-
-def test_questions_noted_at_once(engine: Engine) -> None:
+    accounts = StoredAccounts(engine, gain_per_hour=0.1)
+    allowed = at_once(lambda _: accounts.spend("ada", "docs", 3.0, 15.0), THREADS)
+    assert sum(allowed) == 5
+    assert accounts.spent("ada", "docs") == pytest.approx(15.0)
+    assert not accounts.spend("ada", "docs", 0.001, 15.0)
+    assert accounts.spend("ada", "docs", 1.0, 16.0)  # the budget was raised
+    assert accounts.spend("ada", "other", 15.0, 15.0)
+    assert not accounts.spend("bob", "docs", 15.1, 15.0)
+    assert accounts.spent("bob", "docs") == 0.0
+    accounts = StoredAccounts(engine, gain_per_hour=0.1)
+    at_once(lambda _: accounts.move_trust("ada", 0.02, AT), THREADS)
+    assert accounts.account("ada").trust == pytest.approx(0.6)
+    at_once(lambda _: accounts.move_trust("ada", -0.02, AT), THREADS)
+    assert accounts.account("ada").trust == pytest.approx(0.6 - THREADS * 0.02)
+    assert accounts.move_trust("ada", 0.1, AT + timedelta(minutes=59)) == pytest.approx(0.44)
+    assert accounts.move_trust("ada", 0.1, AT + timedelta(minutes=61)) == pytest.approx(0.54)
     accounts = StoredAccounts(engine, gain_per_hour=0.1)
     at_once(lambda number: accounts.note_question("ada", f"q{number}", AT), THREADS)
     assert len(accounts.account("ada").recent) == 5

@@ -110,14 +110,12 @@ class TestVerbatim:
         (finding,) = found.findings
         assert whole[finding.start : finding.end] == " ".join(words[13:30])
 
-    def test_regenerate_leaves_a_text_that_may_be_shown(self):
+    def test_masks_refusals_and_scripts_without_blanks(self):
         answer = f"As they write: {COPIED}."
         found = audited(answer, on_verbatim="regenerate")
         assert (found.action, found.text) == ("regenerate", audited(answer).text)
         assert audited(DOCUMENT, on_verbatim="regenerate").text == REFUSAL
         assert audited("Ask ada@example.org in Oslo", on_verbatim="regenerate").action == "mask"
-
-    def test_scripts_without_blanks(self):
         document = "東京都知事選挙は七月七日に投開票が行われる予定である"
         assert OutputAudit().audit(document, [document]).action == "refuse"
         assert OutputAudit().audit("七月七日", [document]).action == "pass"

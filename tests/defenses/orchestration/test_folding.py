@@ -28,25 +28,15 @@ def test_words():
 
 @settings(deadline=None)
 @given(texts)
-def test_each_folded_character_leads_back_to_its_own(text: str):
+def test_characters_lead_back_to_their_places_in_order(text: str):
     for fold in (as_letters, as_written):
         line, places = folded(text, fold), origins(text, fold)
         assert len(line) == len(places)
         assert all(c in fold(text[place]) for c, place in zip(line, places, strict=True))
-
-
-@settings(deadline=None)
-@given(texts)
-def test_letters_have_places_in_order(text: str):
     words = Words(text)
     assert len(words.places) == len(words.letters)
     assert words.places == sorted(words.places)
     assert words.ends[-1:] == [len(words.letters)][: len(words.ends)]
-
-
-@settings(deadline=None)
-@given(texts)
-def test_case_and_composition_make_no_difference(text: str):
     assert Words(normalize("NFD", text)).listed == Words(normalize("NFC", text)).listed
     assert Words(text.casefold()).letters == Words(Words(text.casefold()).text).letters
 

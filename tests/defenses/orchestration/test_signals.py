@@ -138,20 +138,13 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("question", MASKS)
-def test_questions_that_fill_gaps_are_known(question: str) -> None:
-    assert fills_masks(question)
-
-
-@pytest.mark.parametrize("question", VERBATIM)
-def test_questions_that_ask_for_texts_are_known(question: str) -> None:
-    assert asks_verbatim(question)
-
-
-@pytest.mark.parametrize("question", HARMLESS)
-def test_questions_that_only_sound_alike_are_left_alone(question: str) -> None:
-    assert not fills_masks(question)
-    assert not asks_verbatim(question)
+def test_wordings_of_attacks_are_known_and_others_left_alone() -> None:
+    for question in MASKS:
+        assert fills_masks(question)
+    for question in VERBATIM:
+        assert asks_verbatim(question)
+    for question in HARMLESS:
+        assert not fills_masks(question) and not asks_verbatim(question)
 
 
 @pytest.mark.parametrize("flood", ["_", "[", "fill ", "repeat the ", "... ", "wiederhole ", "填"])
