@@ -186,8 +186,6 @@ def test_impossible_token_counts_are_no_counts(make: Make, server: FaultServer) 
 
 
 def test_thoughts_are_no_answer_and_waiting_does_not_count(make, server) -> None:
-    make: Make, server: FaultServer
-) -> None:
     replies = ["<think>Oslo? No.</think>\nBern", "It is Be", "a" * 100_000]
     server.script.extend([says(text, reason="length") for text in replies])
     texts = [completion.text for completion in make(concurrency=1).complete(pages(3))]
