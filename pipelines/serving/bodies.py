@@ -115,7 +115,7 @@ def question_of(  # noqa: PLR0913 what a question is made of
     """What a user asks, or claims, in a `field` of the body: question, claim, or that of OpenAI's
     interface. Raises ServiceError 400 for what cannot be asked, DocumentError.
     """
-    serving, stripped, is_claim = settings.serving, text.strip(), field == "claim"
+    serving, stripped, is_claim = settings.serving, clean(text).strip(), field == "claim"
     name = "claim" if is_claim else "question"
     place = "documents" if field == name else "radarstream.documents"
     if defense is not None and defense not in DEFENSES:

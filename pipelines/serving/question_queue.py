@@ -3,7 +3,7 @@ client is there.
 """
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
@@ -39,32 +39,20 @@ class Buckets:
 
     def __init__(self, per_minute: float, now: Callable[[], float] = monotonic) -> None:
         self._size, self._per_second, self._now = per_minute, per_minute / 60.0, now
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._levels: dict[str, tuple[float, float]] = {}
         self._lock = Lock()
 
-    def take(self, name: str, tokens: float = 1.0) -> float:
-        """Take tokens if they are there. Returns 0, or the seconds until they are."""
+    def take(self, name: str, tokens: float = 1.0, *, owed: bool = False) -> float:
+        """Take tokens if they are there, or they are owed. Returns 0, or seconds until they are."""
         with self._lock:
-            level = self._level(name)
-            if level >= tokens:
-                self._levels[name] = (level - tokens, self._levels[name][1])
-        return max(0.0, (tokens - level) / self._per_second)
-
-    def charge(self, name: str, seconds: float) -> None:
-        """Take what comes in within so many seconds, even if it is not there yet."""
-        with self._lock:
-            level = self._level(name) - seconds * self._per_second
-            self._levels[name] = (level, self._levels[name][1])
-
-    def _level(self, name: str) -> float:
-        """How many tokens are there now."""
-        now = self._now()
-        level, then = self._levels.get(name, (self._size, now))
-        self._levels[name] = (min(self._size, level + (now - then) * self._per_second), now)
-        self._levels.move_to_end(name)
-        if len(self._levels) > KNOWN:
-            self._levels.popitem(last=False)
-        return self._levels[name][0]
+            now = self._now()
+            level, then = self._levels.pop(name, (self._size, now))
+            level = min(self._size, level + (now - then) * self._per_second)
+            wait = 0.0 if owed else max(0.0, (tokens - level) / self._per_second)
+            self._levels[name] = (level if wait else level - tokens, now)
+            if len(self._levels) > KNOWN:
+                del self._levels[next(iter(self._levels))]
+        return wait
 
 
 class Places:
@@ -211,7 +199,8 @@ class QuestionQueue:
         try:
             documents = self._read(question.unread, began + READING * self._settings.timeout_s)
         finally:
-            self._buckets.charge(share, (monotonic() - began) / READING)
+            tokens = (monotonic() - began) / READING * self._settings.questions_per_minute / 60.0
+            self._buckets.take(share, tokens, owed=True)
         return [replace(question, documents=documents, unread=())]
 
     async def _before(
