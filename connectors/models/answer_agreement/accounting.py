@@ -60,7 +60,7 @@ def account(one: Reading, other: Reading) -> Account:
     both_values = bool(mine.values and theirs.values)
     shared += one.says_yes is not None
     kept = [
-        without_harmless(left[i], left[1 - i], one.question, wording, told=both_values)
+        without_harmless(left[i], left[1 - i], one.question, wording, valued=both_values)
         if shared
         else tuple(left[i])
         for i, wording in enumerate((mine, theirs))
@@ -79,16 +79,16 @@ def account(one: Reading, other: Reading) -> Account:
 
 def _matching(mine: Sequence[Word], theirs: Sequence[Word]) -> dict[int, int]:
     """Which word of the one is which of the other: same spelling, then meaning, then initials."""
-    found: dict[int, int] = {}
+    matches: dict[int, int] = {}
     several = len(mine) > 1 and len(theirs) > 1
     fitting: tuple[Callable[[Word, Word], bool], ...] = (_same, _alike, _coded)
     for fits in (*fitting, *([_initial] if several else [])):
         for i, token in enumerate(mine):
-            free = (j for j in range(len(theirs)) if j not in found.values())
-            if i not in found:
+            free = (j for j in range(len(theirs)) if j not in matches.values())
+            if i not in matches:
                 fit = next((j for j in free if fits(token, theirs[j])), None)
-                found |= {} if fit is None else {i: fit}
-    return found
+                matches |= {} if fit is None else {i: fit}
+    return matches
 
 
 def _same(one: Word, other: Word) -> bool:
@@ -135,12 +135,12 @@ def _drop_synonyms(left: tuple[list[Word], list[Word]], wordings: tuple[Wording,
 
 def _phrases(side: list[Word], wording: Wording) -> set[str]:
     """The words that are left as one phrase; where that is all, with its small words too."""
-    found = {" ".join(word.word for word in side)} if side else set()
+    phrases = {" ".join(word.word for word in side)} if side else set()
     if (side or not wording.tokens) and not re.search(r"\d", wording.text):
         for mark in " ", "":
             text = " ".join(re.sub(r"[^a-z ]", mark, wording.text.casefold()).split())
-            found.add(re.sub("^(?:the|an?) ", "", text))
-    return found | {phrase.removesuffix("s") for phrase in found}
+            phrases.add(re.sub("^(?:the|an?) ", "", text))
+    return phrases | {phrase.removesuffix("s") for phrase in phrases}
 
 
 def _drop_negations(one: Reading, other: Reading, left: tuple[list[Word], list[Word]]) -> bool:

@@ -9,7 +9,7 @@ from radarstream.connectors.models.answer_agreement.question import Question
 from radarstream.connectors.models.answer_agreement.reading import Reading, Wording
 from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS
 from radarstream.connectors.models.answer_agreement.tables import pattern, words
-from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, Word, is_given
+from radarstream.connectors.models.answer_agreement.words import GIVEN, HONORIFICS, TITLES, Word
 
 # What a thing is, beside its name: the river Nile. Two of one row tell two things apart.
 _KINDS_IN_ROWS = tuple(words(f"kinds_{number}") for number in range(1, 5))
@@ -25,22 +25,22 @@ def without_harmless(
     question: Question,
     wording: Wording,
     *,
-    told: bool,
+    valued: bool,
 ) -> tuple[Word, ...]:
     """The words of `left` that say more than the question and the other answer.
 
-    `others` are the words left of the other answer; `told` tells that both state values.
+    `others` are the words left of the other answer; `valued` tells that both state values.
     """
     if not left or any(token.word == "per" for token in wording.tokens):
         return tuple(left)
     titled = {t.word for t in wording.tokens[1:] if t.is_name} & words("kinds_2")
-    free = _free_words(others, question, wording, titled, told=told)
+    free = _free_words(others, question, wording, titled, valued=valued)
 
     def is_free(token: Word) -> bool:
         return (
             token.word in free
             or (token.word not in titled and is_asked(token, question))
-            or (told and bool(pattern("DIRECTION").fullmatch(token.word)))
+            or (valued and bool(pattern("DIRECTION").fullmatch(token.word)))
             or (_is_initial(token) and token is not wording.tokens[-1])
         )
 
@@ -52,7 +52,7 @@ def _is_initial(token: Word) -> bool:
 
 
 def _free_words(
-    others: Sequence[Word], question: Question, wording: Wording, titled: set[str], *, told: bool
+    others: Sequence[Word], question: Question, wording: Wording, titled: set[str], *, valued: bool
 ) -> frozenset[str]:
     """Words that add nothing beside the other words of this answer."""
     here, theirs = {token.word for token in wording.tokens}, {token.word for token in others}
@@ -71,19 +71,20 @@ def _free_words(
         (words("suffixes") - owned, True),
         (kinds, sharp),
         (words("before_legal_form"), here & words("legal_forms")),
-        (words("measured"), told and not theirs & words("measured")),
+        (words("measured"), valued and not theirs & words("measured")),
         (words("events"), any(word.startswith("rate") for word in here)),
         (words("weekdays"), dated),
         (words("joining"), joins),
         (words("mainly"), not others),
         (words("of_a_compass"), any(pattern("SIDE").fullmatch(word) for word in here)),
-        (words("of_a_rank"), told or here & {"last", "final", "top"}),
-        (words("counted"), told),
+        (words("of_a_rank"), valued or here & {"last", "final", "top"}),
+        (words("counted"), valued),
         (words("of_a_score"), pairs),
+        (words("of_a_draw"), any(pair.first == pair.second for pair in pairs)),
         (words("of_a_version"), "VERSION" in question.traits),
         ({"because"}, words("reasons") & question.said),
         ({"ago"}, "old" in question.said),
-        (words("of_a_share"), told and any(map(values.is_share, wording.values))),
+        (words("of_a_share"), valued and any(map(values.is_share, wording.values))),
         (titles, named and "OFFICE" not in question.traits and not theirs & (TITLES - HONORIFICS)),
     )
     return frozenset().union(*(free for free, holds in rules if holds))
@@ -155,12 +156,12 @@ def _are_items(reading: Reading, extra: set[str]) -> bool:
 def _are_given_names(reading: Reading, extra: Sequence[Word]) -> bool:
     """Whether the extra words are names before a person's family name."""
     particles, tokens = words("name_particles"), reading.wording.tokens
-    keys = _names_in_order(reading)
+    keys = [word.key for word in reading.words if not word.is_title]
     extra = [t for t in extra if t.word not in particles]
     if not extra or not keys:
         return bool(keys) and len(tokens) > 1
     alone = [t for t in tokens if t not in extra and t.word not in particles]
-    if alone == [tokens[0]] and not is_given(tokens[0].word):
+    if alone == [tokens[0]] and tokens[0].word not in GIVEN:
         return all(t.is_name and t.word not in words("ranks") | TITLES for t in extra)
     uncapped = len(reading.affirmed.split()) == len(reading.words) <= _MOST_OF_ITEM
     uncapped = uncapped and reading.affirmed.islower()
@@ -176,10 +177,3 @@ def _are_given_names(reading: Reading, extra: Sequence[Word]) -> bool:
         for t in extra
     )
     return not apart and not meanings.has_other_bearer(keys[-1], keys)
-
-
-def _names_in_order(reading: Reading) -> list[str]:
-    """Untitled keys in order: the last is a person's family name."""
-    named = [w for w in reading.words if not w.is_title and len(w.key) > 1]
-    own = [w for w in named if w.key in reading.telling and (w.is_name or not reading.is_sentence)]
-    return [w.key for w in own or named if w.key not in words("name_suffixes")]

@@ -83,7 +83,7 @@ def relate(one: Reading, other: Reading) -> Likeness:
         return Likeness.UNCOMMITTED
     if _expands(one, other) or _expands(other, one):
         return Likeness.SAME
-    finding = _by_polarity(one, other) or _by_claims(one, other)
+    finding = _by_claims(one, other)
     if not any(r.wording.tokens or r.wording.values for r in (one, other)):
         return finding
     left = account(one, other)
@@ -98,41 +98,34 @@ def relate(one: Reading, other: Reading) -> Likeness:
     return _by_what_is_left(one, other, left, finding)
 
 
-def _by_polarity(premise: Reading, hypothesis: Reading) -> Likeness | None:
-    polar = premise.question.asked == "YES_NO"
-    if premise.is_open != hypothesis.is_open and polar:
-        return Likeness.UNCOMMITTED
-    said = [reading for reading in (premise, hypothesis) if reading.says_yes is not None]
-    if len(said) > 1:
-        agree = premise.says_yes == hypothesis.says_yes
-        return Likeness.SAME if agree else Likeness.VALUES_DIFFER
-    alone = said and (polar or not (said[0].words or said[0].values))
-    return Likeness.WORDS_DIFFER if alone else None
-
-
 def _by_claims(premise: Reading, hypothesis: Reading) -> Likeness:
-    """The finding by the values of both, or by the content words that they share."""
+    """The finding by yes and no, by the values of both, or by the content words that they share."""
+    said = (premise.says_yes, hypothesis.says_yes)
+    if None not in said:
+        return Likeness.SAME if said[0] == said[1] else Likeness.VALUES_DIFFER
     asks_value = premise.question.asked in ("NUMBER", "DATE")
     by_value = asks_value or premise.is_value_only or hypothesis.is_value_only
     match = values.compare_values(premise.values, hypothesis.values)
     both = bool(premise.values and hypothesis.values)
     if by_value and both:
-        found = _BY_VALUES[match]
-        if found is Likeness.HYPOTHESIS_ADDS and hypothesis.is_list and not premise.is_list:
-            found = Likeness.HYPOTHESIS_LISTS_MORE
+        finding = _BY_VALUES[match]
+        if finding is Likeness.HYPOTHESIS_ADDS and hypothesis.is_list and not premise.is_list:
+            finding = Likeness.HYPOTHESIS_LISTS_MORE
     elif by_value and (premise.values or hypothesis.values):
         return Likeness.WORDS_DIFFER
-    elif not premise.words or not hypothesis.words:
-        return Likeness.SAME if premise.words == hypothesis.words else Likeness.WORDS_DIFFER
     else:
-        found = _by_words(premise, hypothesis)
-    if premise.is_open != hypothesis.is_open and found not in _DIFFER:
+        finding = _by_words(premise, hypothesis)
+    if premise.is_open != hypothesis.is_open and finding not in _DIFFER:
         return Likeness.UNCOMMITTED  # an answer that leaves a choice open commits itself to neither
-    if by_value or not both or found is Likeness.WORDS_DIFFER:
-        return found
+    if by_value or not both or finding is Likeness.WORDS_DIFFER:
+        return finding
     if match is values.Match.DIFFERENT:
         return Likeness.VALUES_DIFFER
-    return Likeness.UNCOMMITTED if match is values.Match.COMPATIBLE and found in AGREEING else found
+    return (
+        Likeness.UNCOMMITTED
+        if match is values.Match.COMPATIBLE and finding in AGREEING
+        else finding
+    )
 
 
 def _by_words(premise: Reading, hypothesis: Reading) -> Likeness:
@@ -142,14 +135,10 @@ def _by_words(premise: Reading, hypothesis: Reading) -> Likeness:
             frozenset(w.key for w in r.words if not w.is_title) or r.all_keys
             for r in (premise, hypothesis)
         )
-    if mine == theirs:
-        return Likeness.SAME
-    if not any(len(key) > 1 or key.isdigit() for key in mine & theirs):
+    if mine != theirs and not any(len(key) > 1 or key.isdigit() for key in mine & theirs):
         return Likeness.WORDS_DIFFER
-    if mine <= theirs:
-        return Likeness.HYPOTHESIS_LISTS_MORE if hypothesis.is_list else Likeness.HYPOTHESIS_ADDS
-    if theirs <= mine:
-        return Likeness.PREMISE_ADDS
+    if mine <= theirs or theirs <= mine:
+        return Likeness.SAME
     if premise.is_sentence or hypothesis.is_sentence:
         return Likeness.PARTLY_SHARED
     given = (" ".join(sorted(words)) for words in (mine - theirs, theirs - mine))
@@ -172,9 +161,6 @@ def _by_what_is_left(one: Reading, other: Reading, left: Account, finding: Liken
     unexplained = Likeness.UNEXPLAINED if finding in AGREEING else finding
     if _other_titles(one, other) or left.turned or any(left.values):
         return unexplained
-    scored = "SCORE" in one.question.traits and one.values == other.values
-    if scored and not all(r.wording.tokens for r in (one, other)):
-        return Likeness.HYPOTHESIS_ADDS if theirs else Likeness.PREMISE_ADDS
     if theirs and not mine and is_known_addition(other, theirs):
         places = are_places(other, {word.key for word in theirs})
         listed = other.is_list and not (one.is_list or places)
@@ -245,8 +231,8 @@ def _clash(one: Reading, other: Reading) -> bool:
 
 def _identifiers(reading: Reading) -> frozenset[str]:
     """Words of letters and digits ("BA117", "uranium-235"), without marks between them."""
-    found = (re.sub(r"\W", "", token).casefold() for token in pattern("ID").findall(reading.rest))
-    return frozenset(found) - reading.question.words
+    finding = (re.sub(r"\W", "", token).casefold() for token in pattern("ID").findall(reading.rest))
+    return frozenset(finding) - reading.question.words
 
 
 def _other_initials(one: Reading, other: Reading) -> bool:
@@ -286,10 +272,10 @@ def _expands(short: Reading, long: Reading) -> bool:
     if short.acronym is None or short.values or long.values:
         return False  # "ABC One" is no ABC
     known = expansions(short.acronym)
-    capitals = "".join(re.findall(r"\b[A-Z](?=[a-z'-]+)", long.told.removeprefix("The ")))
+    capitals = "".join(re.findall(r"\b[A-Z](?=[a-z'-]+)", long.claim.removeprefix("The ")))
     if not known and len(capitals) > 2 and short.acronym == capitals.casefold():
         return True
-    return bare(long.told) in known or bool(known and known == expansions(long.acronym or ""))
+    return bare(long.claim) in known or bool(known and known == expansions(long.acronym or ""))
 
 
 def is_parted(one: Reading, other: Reading) -> bool:

@@ -41,11 +41,11 @@ def cores(text: str, traits: frozenset[str]) -> dict[str, bool]:
     >>> cores("Oslo, which lies in Norway", frozenset({"WHERE"}))
     {'Oslo': True}
     """
-    found = dict[str, bool]()
+    texts = dict[str, bool]()
     for rule, spelt, free in _rules_for(traits):
         if (match := rule.match(text)) and not _revoked(match):
-            found.setdefault(match.expand(spelt).strip(), free)
-    return dict(list(found.items())[:_MOST])
+            texts.setdefault(match.expand(spelt).strip(), free)
+    return dict(list(texts.items())[:_MOST])
 
 
 def _revoked(match: re.Match[str]) -> bool:

@@ -15,6 +15,7 @@ from snowballstemmer import stemmer
 
 from radarstream.connectors.models.answer_agreement.tables import (
     FOLDER,
+    first_of,
     mapping,
     pattern,
     rows,
@@ -110,11 +111,6 @@ def _snowball(word: str) -> str:
         return str(_STEMMER.stemWord(word))
 
 
-@cache
-def _base_forms() -> dict[str, str]:
-    return {form: group[0] for group in rows("inflections") for form in group[1:]}
-
-
 @lru_cache(maxsize=65_536)
 def stem_of(lowered: str) -> str:
     """The stem of a word, irregular forms included.
@@ -122,7 +118,7 @@ def stem_of(lowered: str) -> str:
     >>> stem_of("bought") == stem_of("buys"), stem_of("children")
     (True, 'child')
     """
-    base = _base_forms().get(lowered, lowered)
+    base = first_of("inflections").get(lowered, lowered)
     if len(base) > _LONG_ADVERB:
         base = f"{base[:-2]}an" if base.endswith("men") else base.removesuffix("ly")
     return _snowball(base)
@@ -131,22 +127,22 @@ def stem_of(lowered: str) -> str:
 @lru_cache(maxsize=65_536)
 def root_of(word: str) -> str:
     """A word without its derivational endings: what "voters" and "voted" have in common."""
-    found = stem_of(word)
-    while len(shorter := pattern("ENDING").sub("", found)) >= _LEAST_ROOT and shorter != found:
-        found = shorter
-    return found
+    root = stem_of(word)
+    while len(shorter := pattern("ENDING").sub("", root)) >= _LEAST_ROOT and shorter != root:
+        root = shorter
+    return root
 
 
 @cache  # by letter, since to stem all words takes half a second
 def _groups(letter: str) -> dict[str, set[int]]:
     """For each stem that begins with the letter the numbers of the groups that hold it."""
-    found, base_forms = dict[str, set[int]](), _base_forms()
+    groups, base_forms = dict[str, set[int]](), first_of("inflections")
     for number, group in enumerate((*rows("synonyms"), *_peoples())):
         for word in group:
             if word[0] == letter or (word in base_forms and base_forms[word][0] == letter):
                 for stem in (stem_of(word), _snowball(word)):
-                    found.setdefault(stem, set()).add(number)
-    return found
+                    groups.setdefault(stem, set()).add(number)
+    return groups
 
 
 @lru_cache(maxsize=65_536)
@@ -176,8 +172,8 @@ def senses(phrase: str) -> frozenset[str]:
     True
     """
     at = bisect_left(_wordnet(), f"{phrase}\t")
-    found, _, sets = _wordnet()[at].partition("\t") if at < len(_wordnet()) else ("", "", "")
-    return frozenset(sets.split()) if found == phrase else frozenset()
+    entry, _, sets = _wordnet()[at].partition("\t") if at < len(_wordnet()) else ("", "", "")
+    return frozenset(sets.split()) if entry == phrase else frozenset()
 
 
 _AXES = tuple(tuple(map(re.compile, sides)) for sides in rows("opposites"))

@@ -5,21 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
+from radarstream.connectors.models.answer_agreement import values
 from radarstream.connectors.models.answer_agreement.tables import (
     in_order,
     mapping,
     pattern,
     pattern_names,
-)
-from radarstream.connectors.models.answer_agreement.values import (
-    NAMED,
-    NO_UNIT,
-    ClockTime,
-    Pair,
-    PartialDate,
-    Quantity,
-    Unit,
-    unit_named,
 )
 
 _SPEEDS = frozenset(("mph", "kph", "knot", "knots"))
@@ -38,8 +29,8 @@ class Sought(NamedTuple):
     """
 
     of_a_fall: bool = False
-    unit: Unit | None = None
-    per: Unit = NO_UNIT
+    unit: values.Unit | None = None
+    per: values.Unit = values.NO_UNIT
     counts: bool = False
 
 
@@ -50,17 +41,17 @@ def _take(
     name: str, text: str, parse: Callable[[re.Match[str]], _Value | None]
 ) -> tuple[list[_Value], str]:
     """The values of the matches of a pattern, and the text with those blanked that have one."""
-    found: list[_Value] = []
+    taken: list[_Value] = []
 
     def take(match: re.Match[str]) -> str:
         value = parse(match)
-        found.extend(() if value is None else (value,))
+        taken.extend(() if value is None else (value,))
         return match.group() if value is None else " " * len(match.group())
 
-    return found, pattern(name).sub(take, text)
+    return taken, pattern(name).sub(take, text)
 
 
-def take_quantities(text: str, sought: Sought = _NOTHING) -> tuple[list[Quantity], str]:
+def take_quantities(text: str, sought: Sought = _NOTHING) -> tuple[list[values.Quantity], str]:
     """Numbers of a text whose number words are digits already, and the text with them blanked.
 
     >>> take_quantities("5 km")[0][0].value, take_quantities("it fell 5%")[0][0].value
@@ -71,7 +62,7 @@ def take_quantities(text: str, sought: Sought = _NOTHING) -> tuple[list[Quantity
     return _take("QUANTITY", text, lambda match: _quantity(match, sought))
 
 
-def _quantity(match: re.Match[str], sought: Sought) -> Quantity | None:
+def _quantity(match: re.Match[str], sought: Sought) -> values.Quantity | None:
     letter, money = (match["letter"] or "").casefold(), match["currency"] or match["code"]
     if letter == "m" and not (money or sought.counts):
         return None  # metres or millions: leave it a word
@@ -81,7 +72,7 @@ def _quantity(match: re.Match[str], sought: Sought) -> Quantity | None:
         pattern(f"{way}_BEFORE").search(before)
         or pattern(f"{way}_AFTER").match(match.string[match.end() :])
     )
-    measure = _unit_of(match) or sought.unit or NO_UNIT
+    measure = _unit_of(match) or sought.unit or values.NO_UNIT
     digits = match["digits"].replace(",", "")
     whole = (sought.counts and not measure.dimension) or measure.dimension.isupper()
     if whole and pattern("POINT_FOR_THOUSANDS").fullmatch(digits):
@@ -89,8 +80,8 @@ def _quantity(match: re.Match[str], sought: Sought) -> Quantity | None:
     number = float(digits) * float(mapping("scales").get(letter, 1))
     number = -number if match["minus"] or fell else number
     if match["ordinal"] and measure.dimension == "time":
-        measure = Unit(f"{(match['unit'] or '').casefold()} by number")  # "the 19th century"
-    return Quantity(
+        measure = values.Unit(f"{(match['unit'] or '').casefold()} by number")  # "the 19th century"
+    return values.Quantity(
         number,
         (number - measure.zero) * measure.factor,
         measure.dimension,
@@ -101,41 +92,41 @@ def _quantity(match: re.Match[str], sought: Sought) -> Quantity | None:
     )
 
 
-def _unit_of(match: re.Match[str]) -> Unit | None:
+def _unit_of(match: re.Match[str]) -> values.Unit | None:
     """The unit of a number; a currency's name or code behind it goes before its sign."""
     signs = mapping("currency_signs")
     name = match["sign"] or match["unit"] or match["code"] or match["degrees"]
-    named = unit_named(signs.get(name, name)) if name else None
+    named = values.unit_named(signs.get(name, name)) if name else None
     if not match["currency"] or (named is not None and named.dimension.isupper()):
         return named
     country = (match["country"] or "US").replace(".", "")
     if match["currency"] == "$" and country != "US":
-        return Unit(mapping("dollars").get(country, f"{country}$"))
-    return Unit(signs[match["currency"]])
+        return values.Unit(mapping("dollars").get(country, f"{country}$"))
+    return values.Unit(signs[match["currency"]])
 
 
-def _per_of(match: re.Match[str]) -> Unit | None:
+def _per_of(match: re.Match[str]) -> values.Unit | None:
     """What a rate is per; a speed such as "mph" is in metres a second."""
     if (match["unit"] or "").casefold() in _SPEEDS:
-        return NAMED["second"]
+        return values.NAMED["second"]
     per = match["per"] or mapping("adverbs").get((match["rate"] or "").casefold())
-    return unit_named(per) if per else None
+    return values.unit_named(per) if per else None
 
 
-def take_dates(text: str, *kinds: str) -> tuple[list[PartialDate], str]:
+def take_dates(text: str, *kinds: str) -> tuple[list[values.PartialDate], str]:
     """Dates of a text, and the text with them blanked out.
 
     `kinds` are what their patterns' names begin with: DATE_, SHORT_DATE_ (04/2021), BARE_YEAR and
     BARE_MONTH, in the order in which they are looked for.
     """
-    found = list[PartialDate]()
+    taken = list[values.PartialDate]()
     for name in (name for kind in kinds for name in pattern_names(kind)):
         dates, text = _take(name, text, _date)
-        found += dates
-    return found, text
+        taken += dates
+    return taken, text
 
 
-def _date(match: re.Match[str]) -> PartialDate | None:
+def _date(match: re.Match[str]) -> values.PartialDate | None:
     parts = match.groupdict()
     day = re.match(r"\d+", parts.get("day") or "")
     year = int(parts["year"]) if parts.get("year") else None
@@ -144,7 +135,7 @@ def _date(match: re.Match[str]) -> PartialDate | None:
     numbers = _month_and_day(parts.get("month"), int(day[0]) if day else None, match)
     before = match.string[max(0, match.start() - 10) : match.start()]
     bound = pattern("BOUND_BEFORE").search(before)
-    return numbers and PartialDate(
+    return numbers and values.PartialDate(
         -year if year and parts.get("minus") else year,
         *numbers,
         aside=bool(parts.get("aside")),
@@ -171,22 +162,22 @@ def _month_and_day(
     return (month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
-def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
+def take_times(text: str, *, bare_times: bool) -> tuple[list[values.ClockTime], str]:
     """Times of day of a text, and the text with them blanked out.
 
     With `bare_times` also those like "9:30", which may be a verse or a score beside other words.
     """
     if twelve := pattern("TWELVE").match(text):
-        return [ClockTime(720 if twelve["noon"] else 0)], ""
+        return [values.ClockTime(720 if twelve["noon"] else 0)], ""
     text = pattern("HOUR_WORD").sub(lambda word: str(_hour(word[1])), text)
     text = pattern("PAST").sub(_in_digits, text)
-    found, text = _take("CLOCK_TIME", text, lambda match: _time(match, bare=bare_times))
-    if any(time.half_known and time.minute >= 780 for time in found):  # 9:00 to 17:00
-        found = [replace(time, half_known=True) for time in found]
-    return found, text
+    taken, text = _take("CLOCK_TIME", text, lambda match: _time(match, bare=bare_times))
+    if any(time.half_known and time.minute >= 780 for time in taken):  # 9:00 to 17:00
+        taken = [replace(time, half_known=True) for time in taken]
+    return taken, text
 
 
-def _time(match: re.Match[str], *, bare: bool) -> ClockTime | None:
+def _time(match: re.Match[str], *, bare: bool) -> values.ClockTime | None:
     hour, half = int(match["hour"]), match["am"] or match["pm"]
     if not (half or match["clock"] or (bare and ":" in match.group())):
         return None
@@ -194,7 +185,7 @@ def _time(match: re.Match[str], *, bare: bool) -> ClockTime | None:
     if half and hour <= 12:
         hour = hour % 12 + 12 * bool(match["pm"])
     minute = (60 * hour + int(match["minute"] or 0)) % 1440
-    return ClockTime(minute, half_known=known, bound=match["bound"] or "")
+    return values.ClockTime(minute, half_known=known, bound=match["bound"] or "")
 
 
 def _hour(text: str) -> int:
@@ -211,19 +202,19 @@ def _in_digits(spoken: re.Match[str]) -> str:
     return f"{(hour - 2) % 12 + 1}:{60 - _MINUTES[part]:02d}"
 
 
-def take_pairs(text: str) -> tuple[list[Pair], str]:
+def take_pairs(text: str) -> tuple[list[values.Pair], str]:
     """Scores, ranges and ratios of a text, and the text with them blanked out."""
     return _take("PAIR", text, _pair) if pattern("DIGIT").search(text) else ([], text)
 
 
-def _pair(match: re.Match[str]) -> Pair | None:
+def _pair(match: re.Match[str]) -> values.Pair | None:
     spanned = match.group().lower().startswith(("between", "from"))
     if (match["and"] and not spanned) or pattern("CLOCK_BEHIND").match(match.string, match.end()):
         return None
-    units = [unit_named(match[name] or "") for name in ("au", "bu")]
+    units = [values.unit_named(match[name] or "") for name in ("au", "bu")]
     used = [u if u.dimension else units[1 - i] for i, u in enumerate(units)]
     numbers = [float(match[name].replace(",", "")) for name in ("a", "b")]
     if 1000 <= numbers[0] < 2100 and 10 <= numbers[1] < 100 and not used[0].dimension:
         numbers[1] += numbers[0] // 100 * 100  # 1914-18
     first, second = (round(n * u.factor, 9) for n, u in zip(numbers, used, strict=True))
-    return Pair(first, second, used[0].dimension)
+    return values.Pair(first, second, used[0].dimension)

@@ -1,13 +1,9 @@
 """A question as the answers to it are read, and whether an answer to it says yes or no."""
 
-import re
 from dataclasses import dataclass
 
+from radarstream.connectors.models.answer_agreement import parsing
 from radarstream.connectors.models.answer_agreement.meanings import alike, are_opposites, root_of
-from radarstream.connectors.models.answer_agreement.parsing import (
-    Sought,
-    take_quantities,
-)
 from radarstream.connectors.models.answer_agreement.spelling import (
     in_digits,
     in_english,
@@ -15,7 +11,7 @@ from radarstream.connectors.models.answer_agreement.spelling import (
 )
 from radarstream.connectors.models.answer_agreement.tables import mapping, pattern, pattern_names
 from radarstream.connectors.models.answer_agreement.values import NO_UNIT, unit_named
-from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
+from radarstream.connectors.models.answer_agreement.words import plain_text, read_words
 
 _NO_TRAITS = frozenset(("DATE", "NUMBER", "YES_NO", "UNIT", "AGE", "PER"))
 
@@ -40,7 +36,7 @@ class Question:
     words: frozenset[str]
     said: frozenset[str]
     numbers: frozenset[float]
-    sought: Sought
+    sought: parsing.Sought
 
 
 def read_question(text: str) -> Question:
@@ -55,7 +51,10 @@ def read_question(text: str) -> Question:
     choice = pattern("ASKS_CHOICE").search(plain)
     kinds = ("NUMBER", "DATE") if choice else ("NUMBER", "YES_NO", "DATE")
     asked = next((kind for kind in kinds if pattern(f"ASKS_{kind}").search(plain)), "OTHER")
-    words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
+    words = read_words(plain)
+    if choice:  # the two words on either side of "or" may be the answer
+        before, after = plain[: choice.start()], plain[choice.end() :]
+        words = read_words(before)[:-2] + read_words(after)[2:]
     spelt = [] if choice else read_words(one_spelling(in_english(plain)))
     said = {word.surface.casefold().removesuffix("'s") for word in [*words, *spelt]}
     return Question(
@@ -64,26 +63,20 @@ def read_question(text: str) -> Question:
         traits=frozenset(traits | {asked}),
         words=frozenset(word.key for word in words),
         said=frozenset(said) | frozenset(pattern("MODAL").findall(plain.casefold())),
-        numbers=frozenset(quantity.stated for quantity in take_quantities(in_digits(plain))[0]),
+        numbers=frozenset(n.stated for n in parsing.take_quantities(in_digits(plain))[0]),
         sought=_sought(plain, counts="COUNT" in traits),
     )
 
 
-def _sought(plain: str, *, counts: bool) -> Sought:
+def _sought(plain: str, *, counts: bool) -> parsing.Sought:
     counted, per = pattern("ASKS_UNIT").search(plain), pattern("ASKS_PER").search(plain)
     unit = "year" if pattern("ASKS_AGE").search(plain) else counted and counted["unit"]
-    return Sought(
+    return parsing.Sought(
         of_a_fall=bool(pattern("FALLS").search(plain) and not pattern("RISES").search(plain)),
         unit=unit_named(unit) if unit else None,
         per=unit_named(mapping("adverbs").get(per[0].lower()) or per[1]) if per else NO_UNIT,
         counts=counts,
     )
-
-
-def _beside_the_choice(plain: str, choice: re.Match[str]) -> list[Word]:
-    """Content words less the two on either side of "or": those may be the answer."""
-    before, after = read_words(plain[: choice.start()]), read_words(plain[choice.end() :])
-    return before[:-2] + after[2:]
 
 
 def read_polarity(text: str, question: Question) -> tuple[bool | None, bool]:
@@ -97,8 +90,8 @@ def read_polarity(text: str, question: Question) -> tuple[bool | None, bool]:
     said: set[bool] = {bool(leading["yes"])} if leading else set()
     if question.asked == "YES_NO":
         clauses = pattern("CLAUSE").split(pattern("LEADING").sub("", text))
-        told = (_of_clause(clause, question) for clause in clauses if clause)
-        said |= {told_so for told_so in told if told_so is not None}
+        answers = (_of_clause(clause, question) for clause in clauses if clause)
+        said |= {each for each in answers if each is not None}
         if leading and leading["no"] and not _repeats(text, question):
             said = {False}  # "No, it is a dwarf planet"
     return (said.pop(), False) if len(said) == 1 else (None, len(said) > 1)
@@ -109,11 +102,6 @@ def _repeats(text: str, question: Question) -> bool:
     clauses = pattern("CLAUSE").split(pattern("LEADING").sub("", text))
     yes = (read_words(clause) for clause in clauses if _of_clause(clause, question))
     return any(all(is_said(word.word, question.said) for word in said) for said in yes)
-
-
-def is_doubted(plain: str) -> bool:
-    """Whether an answer asks back: "Lima?"; titles such as "Who Framed Roger Rabbit?" do not."""
-    return bool(pattern("DOUBTED").search(plain)) and not pattern("IS_A_QUESTION").match(plain)
 
 
 def _of_clause(clause: str, question: Question) -> bool | None:

@@ -4,26 +4,9 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from radarstream.connectors.models.answer_agreement import parsing, spelling
 from radarstream.connectors.models.answer_agreement.meanings import expansions, stem_of
-from radarstream.connectors.models.answer_agreement.parsing import (
-    take_dates,
-    take_pairs,
-    take_quantities,
-    take_times,
-)
-from radarstream.connectors.models.answer_agreement.question import (
-    Question,
-    is_doubted,
-    read_polarity,
-)
-from radarstream.connectors.models.answer_agreement.spelling import (
-    in_english,
-    in_one_order,
-    numbers_in_one_spelling,
-    one_spelling,
-    read_roman,
-    spell_marks,
-)
+from radarstream.connectors.models.answer_agreement.question import Question, read_polarity
 from radarstream.connectors.models.answer_agreement.tables import pattern, words
 from radarstream.connectors.models.answer_agreement.values import PartialDate, Quantity, Value
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
@@ -39,15 +22,15 @@ _LONGEST_ACRONYM = 8  # letters
 class Reading:
     """An answer to one question, parsed once and compared many times; equal only to itself.
 
-    `told` is the text in English without words of the question in front and the like, `marked` that
-    in one spelling, `affirmed` the part that is no denial, `rest` that part without values;
+    `claim` is the text in English without words of the question in front and the like, `marked`
+    that in one spelling, `affirmed` the part that is no denial, `rest` that part without values;
     `words` are the content words it affirms, `denied` the keys of those it denies; `values` its
     numbers, dates and times; `says_yes` its polarity where it has one; `items` the members of a
     list; `is_open` tells that it leaves open what holds: "Ann or Bob", "yes and no", "Lima?".
     """
 
     plain: str
-    told: str
+    claim: str
     marked: str
     affirmed: str
     rest: str
@@ -101,12 +84,12 @@ class Reading:
     @cached_property
     def in_order(self) -> str:
         """The whole text with who does it first."""
-        return in_one_order(self.marked)
+        return spelling.in_one_order(self.marked)
 
     @property
     def acronym(self) -> str | None:
         """The answer as an acronym ("NATO"), if it is one."""
-        said = self.told.strip(" .").removeprefix("the ").replace(".", "")
+        said = self.claim.strip(" .").removeprefix("the ").replace(".", "")
         known = len(said) <= _LONGEST_ACRONYM and said.isalpha() and expansions(said.casefold())
         return said.casefold() if known or re.fullmatch("[A-Z0-9]{2,6}", said) else None
 
@@ -125,9 +108,9 @@ def read_answer(text: str, question: Question) -> Reading:
     """Parse one answer to `question`. Never raises: any text is an answer of some kind."""
     plain = plain_text(text)
     said = _behind_the_question(plain, question) if len(plain) <= MOST_CHARACTERS else ""
-    said = in_english(_without_numbers(said), places="PERSON" not in question.traits)
-    told = pattern("SOURCE_BEHIND").sub("", pattern("WRAPPER").sub("", said)) or said
-    marked = one_spelling(spell_marks(told))
+    said = spelling.in_english(_without_numbers(said), places="PERSON" not in question.traits)
+    claim = pattern("SOURCE_BEHIND").sub("", pattern("WRAPPER").sub("", said)) or said
+    marked = spelling.one_spelling(spelling.spell_marks(claim))
     says_yes, is_open = read_polarity(marked, question)
     body = pattern("LEADING").sub("", marked)
     affirmed, denied = (body, "") if "NEGATIVE" in question.traits else _split_denials(body)
@@ -136,10 +119,11 @@ def read_answer(text: str, question: Question) -> Reading:
     if not content and not values and not denied:
         content = read_words(rest, keep_stopwords=True)  # "The Who", "S"
     denied_values, denied_rest = take_values(denied, question)
+    doubted = bool(pattern("DOUBTED").search(said)) and not pattern("IS_A_QUESTION").match(said)
     chooses = "CHOICE" not in question.traits and pattern("ALTERNATIVE").search(rest)
     return Reading(
         plain=plain,
-        told=told,
+        claim=claim,
         marked=marked,
         affirmed=affirmed,
         rest=rest,
@@ -148,7 +132,7 @@ def read_answer(text: str, question: Question) -> Reading:
         words=tuple(content),
         denied=frozenset([w.key for w in read_words(denied_rest)] + list(map(repr, denied_values))),
         values=tuple(values),
-        is_open=is_open or is_doubted(said) or bool(chooses),
+        is_open=is_open or doubted or bool(chooses),
         is_sentence=len((said or plain).split()) >= SENTENCE_WORDS,
         question=question,
     )
@@ -206,13 +190,15 @@ def take_values(text: str, question: Question) -> tuple[list[Value], str]:
     if not text.strip():
         return [], ""
     asked = question.asked
-    if asked == "NUMBER" and (roman := read_roman(text.strip(" ."))):
+    if asked == "NUMBER" and (roman := spelling.read_roman(text.strip(" ."))):
         return [Quantity(roman, roman)], ""
     dated, only_digits = asked == "DATE", not re.search(r"[^\W\d_]", text)
-    times, rest = take_times(text, bare_times=dated or only_digits)
+    times, rest = parsing.take_times(text, bare_times=dated or only_digits)
     kinds = ("SHORT_DATE_", "DATE_", "BARE_YEAR", "BARE_MONTH") if dated else ("DATE_", "BARE_YEAR")
-    dates, rest = take_dates(rest, *(kinds if asked != "NUMBER" else ("DATE_",)))
-    quantities, rest = take_quantities(numbers_in_one_spelling(rest), question.sought)
+    dates, rest = parsing.take_dates(rest, *(kinds if asked != "NUMBER" else ("DATE_",)))
+    quantities, rest = parsing.take_quantities(
+        spelling.numbers_in_one_spelling(rest), question.sought
+    )
     kept: list[PartialDate] = dates
     if asked == "NUMBER" and quantities:
         kept = []
@@ -242,27 +228,28 @@ def word_by_word(reading: Reading) -> Wording:
     text = pattern("LEADING").sub(lambda m: "yes" if m["yes"] else "no", text)
     if "PERSON" in traits:
         text = pattern("SURNAME_FIRST").sub(r"\2 \1", text)
-    text = in_one_order(pattern("APPOSED").sub(r"\2 \1", text))
-    text = numbers_in_one_spelling(text)
+    text = spelling.in_one_order(pattern("APPOSED").sub(r"\2 \1", text))
+    text = spelling.numbers_in_one_spelling(text)
     if asked == "NUMBER":
         text = pattern("NONE").sub("0 ", text)
-        text = f"{roman:.0f}" if (roman := read_roman(text)) else text
+        text = f"{roman:.0f}" if (roman := spelling.read_roman(text)) else text
     if reading.question.said & words("lengths"):
         text = pattern("METRES").sub(" metres", text)
     clock = asked == "DATE" or bool(pattern("ONLY_CLOCK").match(text))
-    times, text = take_times(text, bare_times=clock)
-    dates, text = take_dates(text, "SHORT_DATE_") if asked == "DATE" else ([], text)
-    pairs, text = take_pairs(text)
+    times, text = parsing.take_times(text, bare_times=clock)
+    dates, text = parsing.take_dates(text, "SHORT_DATE_") if asked == "DATE" else ([], text)
+    pairs, text = parsing.take_pairs(text)
     versioned = asked == "OTHER" and (text.count(".") > 1 or "VERSION" in traits)
     versions = pattern("VERSION").findall(text) if versioned else []
     text = pattern("VERSION").sub(" ", text) if versions else text
     years = () if asked == "NUMBER" else ("BARE_YEAR",)
-    other_dates, text = take_dates(text, "DATE_", *years, "BARE_MONTH")
+    other_dates, text = parsing.take_dates(text, "DATE_", *years, "BARE_MONTH")
     dates += other_dates
     counted = pattern("COUNTED").findall(text)
-    quantities, text = take_quantities(text, reading.question.sought)
+    quantities, text = parsing.take_quantities(text, reading.question.sought)
     tokens = [_token(m, text) for m in pattern("TOKEN").finditer(text)]
-    kept = (t for t in tokens if t.word not in words("free") or _is_letter(t, text))
+    letter = "A" if text[:1] != "A" or len(text) == 1 else ""  # else an A is an article
+    kept = (t for t in tokens if t.word not in words("free") or t.surface == letter)
     return Wording(
         text=text,
         tokens=(*kept, *(Word(f"v{version}", version, False) for version in versions)),
@@ -279,8 +266,3 @@ def _token(match: re.Match[str], text: str) -> Word:
     lower_beside = lower_beside and not re.match(r"\s[A-Z]", text[match.end() :])
     is_name = surface[:1].isupper() and not (first and lower_beside)
     return Word(surface.casefold(), surface, is_name)
-
-
-def _is_letter(token: Word, text: str) -> bool:
-    """Whether an A is no article: it is the whole text, or stands within it."""
-    return token.surface == "A" and (text[:1] != "A" or len(text) == 1)

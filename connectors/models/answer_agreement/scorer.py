@@ -75,11 +75,11 @@ def _cores(reading: Reading) -> list[tuple[Reading, bool]]:
     if reading.is_too_long:
         return []
     question, traits = reading.question.text, reading.question.traits
-    found = cores(reading.told, traits) | cores(reading.in_order, traits)
-    found |= cores(f"{question} | {reading.told}", traits | {"ASKED"})
-    for core, free in list(found.items()):
-        found |= {c: free and also for c, also in cores(core, traits).items() if c not in found}
-    read = ((_reading(question, core), free) for core, free in found.items())
+    texts = cores(reading.claim, traits) | cores(reading.in_order, traits)
+    texts |= cores(f"{question} | {reading.claim}", traits | {"ASKED"})
+    for core, free in list(texts.items()):
+        texts |= {c: free and also for c, also in cores(core, traits).items() if c not in texts}
+    read = ((_reading(question, core), free) for core, free in texts.items())
     return [
         (core, free)
         for core, free in read

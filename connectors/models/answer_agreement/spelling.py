@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from anyascii import anyascii
 from text_to_num import alpha2digit
 
 from radarstream.connectors.models.answer_agreement.tables import (
     Rules,
+    first_of,
     in_order,
     mapping,
     pattern,
@@ -144,11 +145,6 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
 }
 
 
-@cache
-def _foreign(*tables: str) -> dict[str, str]:
-    return {name: english for table in tables for english, *names in rows(table) for name in names}
-
-
 @lru_cache(maxsize=65_536)
 def in_english(text: str, *, places: bool = True) -> str:
     """A plain text in Latin letters, with English names of months, countries and cities.
@@ -162,26 +158,26 @@ def in_english(text: str, *, places: bool = True) -> str:
     text = pattern("MONTH_YEAR").sub(_english_month, text)
     if not places:
         return text
-    known = _foreign("places", "regions").get(text)  # all in small letters, or in another script
+    known = first_of("places", "regions").get(text)  # all in small letters, or in another script
     return known or pattern("NAMES").sub(_english_places, text)
 
 
 def _english_month(match: re.Match[str]) -> str:
-    month = _foreign("months").get(match[2].casefold())
+    month = first_of("months").get(match[2].casefold())
     if not month or (match[2] == "Mars" and not match[1]):
         return match[0]
     return f"{match[1]} {month} " if match[1] else f"{month} "
 
 
 def _english_places(names: re.Match[str]) -> str:
-    known, parts, found = _foreign("places", "regions"), names[0].split(), list[str]()
+    known, parts, places = first_of("places", "regions"), names[0].split(), list[str]()
     while parts:
         counts = range(min(len(parts), _MOST_PARTS), 0, -1)
         keys = ((n, " ".join(parts[:n]).casefold().replace("-", " ")) for n in counts)
         count, place = next(((n, known[key]) for n, key in keys if key in known), (1, parts[0]))
-        found.append(place)
+        places.append(place)
         parts = parts[count:]
-    return " ".join(found)
+    return " ".join(places)
 
 
 # A plain text with each mark in one spelling: one of < ≤ ≥ > for a bound, "-" for a sign, "per" for

@@ -20,6 +20,12 @@ def rows(name: str) -> tuple[list[str], ...]:
 
 
 @cache
+def first_of(*tables: str) -> dict[str, str]:
+    """The first cell of its row for each other cell of these tables."""
+    return {other: first for table in tables for first, *others in rows(table) for other in others}
+
+
+@cache
 def _lists() -> dict[str, list[str]]:
     return {name: words.split() for name, words in rows("lists")}
 

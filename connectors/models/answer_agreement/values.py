@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import isclose
 from typing import Final, NamedTuple
 
 from radarstream.connectors.models.answer_agreement.tables import PARTS, in_order, rows
@@ -97,17 +98,17 @@ class Quantity:
             mine, theirs = one.stated, two.stated
             if one.dimension and two.dimension:
                 return Match.DIFFERENT
-            if one.dimension == "percent" and close(mine, 100.0 * theirs, tolerance):
+            if one.dimension == "percent" and isclose(mine, 100.0 * theirs, rel_tol=tolerance):
                 theirs *= 100.0
-            elif two.dimension == "percent" and close(100.0 * mine, theirs, tolerance):
+            elif two.dimension == "percent" and isclose(100.0 * mine, theirs, rel_tol=tolerance):
                 mine *= 100.0
         if one.per.dimension == two.per.dimension:
             mine, theirs = mine / one.per.factor, theirs / two.per.factor
         elif one.per.dimension and two.per.dimension:
             return Match.DIFFERENT
-        elif close(mine, theirs, tolerance) and one.dimension.isupper():
+        elif isclose(mine, theirs, rel_tol=tolerance) and one.dimension.isupper():
             return Match.COMPATIBLE
-        if not close(mine, theirs, tolerance):
+        if not isclose(mine, theirs, rel_tol=tolerance):
             return Match.DIFFERENT
         return self._compare_bounds(other, mine, theirs)
 
@@ -249,8 +250,3 @@ def compare_value(premise: Value, hypothesis: Value) -> Match:
 def is_share(value: Value) -> bool:
     """Whether a value is a percentage."""
     return isinstance(value, Quantity) and value.dimension == "percent"
-
-
-def close(a: float, b: float, tolerance: float) -> bool:
-    """Whether two numbers agree within a relative tolerance."""
-    return abs(a - b) <= tolerance * max(abs(a), abs(b))

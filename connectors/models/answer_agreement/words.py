@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
-from radarstream.connectors.models.answer_agreement.tables import Rules, rows, words
+from radarstream.connectors.models.answer_agreement.tables import Rules, first_of, words
 from radarstream.schemas.answer_text import with_plain_minus
 
 _QUOTES = str.maketrans(
@@ -21,14 +21,15 @@ _BRITISH = re.compile(r"(?<=[a-z]{3})is(?=(?:e|ed|es|er|ers|ing|ation|ations)$)"
 _DOUBLED = re.compile(r"([^aeiou])\1+")
 _Y_ENDING = re.compile(r"(?:yy|iy|yi|ij|y)$")
 _PLURAL = re.compile(r"(?<=..)(ies)$|(ch|sh|x|ss|z)es$|(?<![sui])s$")
+_INITIALS = frozenset("BCDEFGHJKLMNOPQRSTUVWXYZ")
 _DIGITS_INSIDE = re.compile(r"\d[:.-]\d")
 
 
 STOPWORDS = words("stopwords")  # "no" and "not" are read before they are dropped
 TITLES = words("titles")
 HONORIFICS = words("honorifics")  # titles that say nothing of who holds them
-_FORMAL_NAME = {short: formal for formal, *shorts in rows("given_names") for short in shorts}
-_GIVEN = frozenset(name for names in rows("given_names") for name in names)
+_FORMAL_NAME = first_of("given_names")
+GIVEN = frozenset(_FORMAL_NAME.keys()) | frozenset(_FORMAL_NAME.values())  # common given names
 # Letters of other alphabets that look like a Latin one.
 _LOOK_ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",
@@ -55,11 +56,6 @@ class Word:
     def is_title(self) -> bool:
         """An office or form of address, which names nobody by itself."""
         return self.word.rstrip(".") in TITLES
-
-
-def is_given(lowered: str) -> bool:
-    """Whether a word in lower case is a common given name."""
-    return lowered in _GIVEN
 
 
 def plain_text(text: str) -> str:
@@ -90,13 +86,13 @@ def _in_one_alphabet(word: re.Match[str]) -> str:
 def read_words(plain: str, *, keep_stopwords: bool = False) -> list[Word]:
     """Content words of a plain text, in order."""
     joined = _DOTTED.sub(lambda match: match.group().replace(".", ""), plain)
-    found = []
+    content = []
     for surface in _WORD.findall(joined):
         for part in [surface] if _DIGITS_INSIDE.search(surface) else _MARK.split(surface):
             lowered = part.casefold()
-            if part and (keep_stopwords or lowered not in STOPWORDS or _is_initial(part)):
-                found.append(Word(lowered, part, part[:1].isupper()))
-    return found
+            if part and (keep_stopwords or lowered not in STOPWORDS or part in _INITIALS):
+                content.append(Word(lowered, part, part[:1].isupper()))
+    return content
 
 
 @lru_cache(maxsize=65_536)
@@ -133,7 +129,3 @@ def transcribed(lowered: str) -> str:
     """
     spelt_out = len(lowered) >= _LEAST_TRANSCRIBED and lowered.isalpha()
     return _transcribe(lowered) if spelt_out else lowered
-
-
-def _is_initial(part: str) -> bool:
-    return len(part) == 1 and part.isupper() and part not in {"A", "I"}
