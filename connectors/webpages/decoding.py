@@ -16,18 +16,12 @@ ENCODINGS: Final = frozenset(
 )
 # What browsers read in place of what a page says, and labels that Python does not know.
 READ_AS: Final = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
+    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
+    **dict.fromkeys(("iso8859-11", "tis-620", "windows-874"), "cp874"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("shift_jis", "windows-31j", "x-sjis"), "cp932"),
     "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
     "euc_kr": "cp949",
-    "windows-874": "cp874",
-    "windows-31j": "cp932",
-    "x-sjis": "cp932",
     "x-mac-cyrillic": "mac-cyrillic",
     "iso-8859-8-i": "iso8859-8",
 }
