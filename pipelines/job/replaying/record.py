@@ -36,12 +36,13 @@ def code_revision() -> str:
 
 @cache
 def code_digest(parts: tuple[str, ...] = ANSWERING) -> str:
-    """A digest of the sources in folders of the package, as they were when it was first asked for.
+    """A digest of code and tables in folders of the package, as they were when first asked for.
 
     Of a folder that is not installed nothing is read.
     """
     digest, package = sha256(), Path(str(files("radarstream")))
-    for file in sorted(file for part in parts for file in (package / part).rglob("*.py")):
+    kinds = ("*.py", "*.toml")
+    for file in sorted(f for part in parts for kind in kinds for f in (package / part).rglob(kind)):
         digest.update(f"{file.relative_to(package)}\0".encode())
         digest.update(sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:12]
