@@ -80,10 +80,8 @@ def host_of(url: str) -> str:
     if _NO_HOST.search(named):
         return ""
     host = ".".join(filter(None, _DOT.split(named)))
-    if host.isascii():  # IDNA would change nothing
-        return host
     try:
-        return host.encode("idna").decode("ascii").lower()
+        return host.encode("idna").decode("ascii").lower().strip(".")  # "\u2026" is three dots
     except UnicodeError:  # no name that a resolver would take: it stands for itself
         return host
 
@@ -151,6 +149,8 @@ def owner_named(name: str) -> str:
 def _named(host: str) -> str:
     """The owner of a host that is no IP address."""
     name, _, suffix = _registered(host, registries_only=True).partition(".")
+    if not re.fullmatch("[a-z0-9.-]*", suffix):  # no name that anybody gives out: "example.com,"
+        return UNTOLD
     if not host or suffix in _CLOSED or name == "www" or not _OPEN.fullmatch(suffix or "com"):
         return ".".join(filter(None, (name, suffix))) or UNTOLD
     owner = owner_named(name)
