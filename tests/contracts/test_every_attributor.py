@@ -159,6 +159,16 @@ def test_one_text_is_never_flagged(attributor: Attributor, name: str):
         assert not script.requests or name == "rag_origin"
 
 
+@pytest.mark.parametrize("name", ["context_cite", "leave_one_out", "pfdnn"])
+def test_equal_texts_are_not_told_apart_and_nothing_is_asked(attributor: Attributor):
+    for count in (1, 2, 5, 7):
+        script = world()
+        found = attribute(attributor, make_case([LIE] * count), script)
+        assert (found.finding, found.flagged) == (Finding.NO_SEPARATION, ())
+        assert [text.rank for text in found.texts] == list(range(1, count + 1))
+        assert script.requests == []
+
+
 @pytest.mark.parametrize("texts", [[LIE, TRUTH], [TRUTH, LIE], [LIE, LIE], ["", ""]])
 def test_two_texts(attributor: Attributor, texts: list[str]):
     for k in (1, 2, 5):

@@ -93,16 +93,6 @@ def test_starting_over_keeps_the_models_answers(bench: Bench) -> None:
     assert bench.calls() == calls
 
 
-def test_the_record_tells_where_results_come_from(bench: Bench) -> None:
-    record = json.loads((bench.out / RECORD).read_text())
-    assert record["models"] == dict.fromkeys(("generator", "relations", "embedder"), "scripted/3")
-    assert record["settings"]["profile"] == "scripted"
-    assert record["versions"]["numpy"]
-    assert record["revision"]
-    assert record["data"]["questions"] == "2"
-    assert len(record["dataset_digest"]) == 64
-
-
 def test_what_was_noted_of_other_questions_is_forgotten(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "notes")
     data = make_dataset(make_history(0, ["Rome", "Bern"]), make_history(1, ["Oslo"] * 3))
@@ -143,20 +133,6 @@ def test_the_reference_takes_part() -> None:
     assert reference_among(contenders, "vanilla") == "vanilla"
     with pytest.raises(ConfigurationError, match="no contender 'astute_rag'"):
         reference_among(contenders, "astute_rag")
-
-
-def test_rows_of_other_code_are_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = [(bench.out / name).read_bytes() for name in (ROWS, RECORD)]
-    monkeypatch.setattr(kind, "code_digest", lambda parts: "other")
-    for contenders in ("vanilla,radar", "astute_rag"):  # whose table would show RADAR, too
-        with pytest.raises(ConfigurationError, match="computed by other code.*--no-resume"):
-            bench.experiment(static_dataset(2), contenders)
-    assert [(bench.out / name).read_bytes() for name in (ROWS, RECORD)] == files
-    calls = bench.calls()
-    start_over(bench.out, Defences)
-    bench.run(static_dataset(2))
-    assert bench.calls() == calls
-    bench.run(static_dataset(2))
 
 
 def test_contenders_that_only_failed_may_be_mended(

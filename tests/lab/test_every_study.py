@@ -1,5 +1,6 @@
 """What all kinds of studies have in common: resumed, grown, refused."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -122,6 +123,22 @@ def test_more_of_everything_may_come_later(kind: str, tmp_path: Path) -> None:
     assert record.names == (*first.names, more[1])
 
 
+def test_the_record_says_how_to_repeat_a_study(kind: str, tmp_path: Path) -> None:
+    rigs, asked, _ = KINDS[kind]
+    bench = rigs.Bench(tmp_path / "out")
+    bench.run(*asked, command="radarstream evaluate ...")
+    record = json.loads((bench.out / "study.json").read_text())
+    assert (record["kind"], record["command"]) == (kind, "radarstream evaluate ...")
+    embedder = "scripted/3" if kind == "defences" else "words"
+    ids = {"generator": "scripted/3", "relations": "scripted/3", "embedder": embedder}
+    assert record["models"].items() >= ids.items()
+    assert record["settings"]["profile"] == "scripted"
+    assert record["versions"]["numpy"] and record["revision"] and record["seconds"] > 0
+    assert kind != "defences" or record["data"]["questions"] == "2"
+    assert (len(record["dataset_digest"]), len(record["code"])) == (64, 12)
+    assert kind == "retrieval" or "answer_from_documents" in record["prompts"]
+
+
 def others(kind: str) -> Iterator[tuple[dict[str, Any], str]]:
     """What makes another study, and what is said of it."""
     yield {"k": 1}, r"k: \d+ there, 1 here"
@@ -143,13 +160,16 @@ def others(kind: str) -> Iterator[tuple[dict[str, Any], str]]:
 def test_another_study_or_other_code_is_refused(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rigs, asked, _ = KINDS[kind]
+    rigs, asked, more = KINDS[kind]
     bench = rigs.Bench(tmp_path / "out")
     bench.run(*asked)
+    files = {file: file.read_bytes() for file in bench.out.glob("*.json*")}
     for other, words in others(kind):
         with pytest.raises(ConfigurationError, match=words):
             bench.study(*asked, **other)
     bench.study(*asked)
     monkeypatch.setattr(studied, "code_digest", lambda parts: "changed")
-    with pytest.raises(ConfigurationError, match="computed by other code"):
-        bench.study(*asked)
+    for wanted in (asked, more):  # a table would show the old rows beside the new
+        with pytest.raises(ConfigurationError, match="computed by other code.*--no-resume"):
+            bench.study(*wanted)
+    assert files == {file: file.read_bytes() for file in bench.out.glob("*.json*")}

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedTokens
-from radarstream.lab.attribution.study import Attributions
 from radarstream.lab.cli.kinds import KINDS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
@@ -102,22 +101,6 @@ def test_results_as_json(questions: Path) -> None:
 def test_wrong_usage_is_told(questions: Path, words: str, message: str) -> None:
     wrong = (*words.split(), "--dataset", questions, "--dry-run", "--out", "out")
     assert message in str(run(*wrong, exit_code=1).exception)
-
-
-def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
-    questions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def cut(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    words = ("attribution", "--dataset", questions, "--attacks", "clean", "--attributors", "norm",
-             "--dry-run", "--out", "out")  # fmt: skip
-    monkeypatch.setattr(Attributions, "answer", cut)
-    result = run(*words, exit_code=130)
-    kept, again, report = result.stderr.splitlines()[-3:]
-    assert kept.startswith("interrupted: 0 of ") and kept.endswith(" answers are kept in out")
-    assert again == " ".join(["to go on: radarstream evaluate", *map(str, words)])
-    assert report == "what there is: radarstream report out"
 
 
 def test_attacks_on_the_generator_have_the_one_that_answers(

@@ -51,8 +51,12 @@ def test_a_replay_judges_what_the_reranker_keeps(history: Path, tmp_path: Path) 
     assert "retrieval.keep" in why
 
 
-def test_an_unknown_reranker_is_refused_at_once(history: Path, tmp_path: Path) -> None:
-    for reranker, told in (("nobody", "prog_rank"), ("", "--keep says nothing")):
+def test_a_reranker_that_cannot_be_is_refused_at_once(history: Path, tmp_path: Path) -> None:
+    for reranker, told in {
+        "nobody": "prog_rank",
+        "": "--keep says nothing",
+        "prog_rank:layer=99": "less than 64",
+    }.items():
         options = ("--reranker", reranker, "--keep", 3, "--out", tmp_path / "out")
         code, error = refused("replay", history, "--dry-run", *options)
         assert code == 2
@@ -91,22 +95,6 @@ def test_options_are_for_a_reranker(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_noise_is_for_studies_and_the_service() -> None:
     with pytest.raises(ConfigurationError, match="`dp_rag` hides nothing here"):
         load_settings(profile="scripted", retrieval={"name": "dp_rag"})
-
-
-def test_a_layer_that_no_encoder_has_is_refused_in_a_dry_run(history: Path, tmp_path: Path) -> None:
-    options = ("--dry-run", "--reranker", "prog_rank:layer=99", "--out", tmp_path / "out")
-    code, error = refused("replay", history, *options)
-    assert code == 2
-    assert "layer" in error and "less than 64" in error
-
-
-def test_another_reranker_is_another_study(history: Path, tmp_path: Path) -> None:
-    words = ("evaluate", "--dataset", history, "--dry-run", "--defenses", "vanilla", "--attacks",
-             "", "-k", 12, "--out", tmp_path / "study")  # fmt: skip
-    run(*words)
-    code, error = refused(*words, "--reranker", "grada")
-    assert code == 2
-    assert "reranker: none there" in error
 
 
 def test_titles_are_cited_at_a_bounded_length(history: Path, tmp_path: Path) -> None:

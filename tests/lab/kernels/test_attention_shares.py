@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.kernels.attention_shares import ascending, most_attended, variance_of_shares
+from radarstream.lab.kernels.attention_shares import most_attended, variance_of_shares
 
 CODE, PAPER = 26.2, 50.0  # thresholds
 
@@ -27,12 +27,6 @@ def test_golden_variances(shares: list[float], variance: float):
     assert variance_of_shares(np.array(shares, np.float64)) == pytest.approx(variance)
 
 
-def test_a_share_of_28_percent_of_ten_is_too_much_for_the_lower_threshold_alone():
-    shares = np.array([28.0, *[8.0] * 9])
-    assert most_attended(shares, CODE) == 0
-    assert most_attended(shares, PAPER) is None
-
-
 @pytest.mark.parametrize(
     ("count", "code", "paper"), [(5, 30.24, 34.14), (10, 25.36, 31.21), (15, 25.82, 33.12)]
 )
@@ -46,14 +40,6 @@ def test_the_share_that_is_too_much_where_others_are_equal(count: int, code: flo
 
 def test_the_threshold_itself_is_not_too_much():
     assert most_attended(np.array([60.0, 10, 10, 10, 10]), 400.0) is None
-
-
-def test_of_equal_ones_the_last_goes():
-    assert most_attended(np.array([10.0, 40, 10, 40]), CODE) == 3
-
-
-def test_equal_ones_keep_their_order():
-    assert ascending(np.array([30.0, 20, 30, 20])).tolist() == [1, 3, 0, 2]
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20), st.floats(0.0, 100.0))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from radarstream.lab.kernels.masked_tokens import lowest, lowest_mean, reference_mean, salient
+from radarstream.lab.kernels.masked_tokens import reference_mean, salient
 
 
 def test_tokens_above_the_mean_then_the_highest():
@@ -32,12 +32,6 @@ def test_none_left_out_is_more_salient(saliences, most: int):
     left = np.setdiff1d(np.arange(len(saliences)), places)
     if len(places) and len(left):
         assert saliences[left].max() <= saliences[places].min() or len(places) < most
-
-
-def test_the_lowest_are_averaged():
-    assert lowest(np.array([0.5, 0.1, 0.3]), 2).tolist() == [0.1, 0.3]
-    assert lowest_mean(np.array([0.5, 0.1, 0.3]), 2) == pytest.approx(0.2)
-    assert lowest_mean(np.array([]), 2) == 0.0
 
 
 def test_a_reference_is_the_mean_over_all_lowest():

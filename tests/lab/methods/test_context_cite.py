@@ -77,15 +77,6 @@ def test_masks_are_halves_and_belong_to_the_misgeneration():
     assert (ContextCite(keep_probability=0.9).masks(EVENT)).mean() > 0.8
 
 
-@pytest.mark.parametrize("texts", [[], ["one"], ["same", "same"], ["same"] * 7])
-def test_nothing_to_tell_apart_asks_nothing(texts: list[str]):
-    found, script = attribute(make_case(texts))
-    assert not found.flagged
-    assert found.finding is (Finding.NO_SEPARATION if texts else Finding.NO_DOCUMENTS)
-    assert [text.rank for text in found.texts] == list(range(1, len(texts) + 1))
-    assert script.requests == []
-
-
 def test_texts_that_change_nothing_are_not_told_apart():
     found, _ = attribute(log_probs=lambda *_: (-2.0, -1.0))
     assert found.finding is Finding.NO_SEPARATION

@@ -52,14 +52,6 @@ def test_two_equal_lies_can_even_shift_the_blame():
     assert found.flagged == ("d3",)
 
 
-@pytest.mark.parametrize("texts", [[], ["one"], ["same", "same"], ["same"] * 6])
-def test_nothing_to_tell_apart_asks_nothing(texts: list[str]):
-    found, script = attribute(texts, lambda *_: pytest.fail("nothing to ask"))
-    assert found.flagged == ()
-    assert found.finding is (Finding.NO_SEPARATION if texts else Finding.NO_DOCUMENTS)
-    assert script.requests == []
-
-
 def test_two_texts():
     found, _ = attribute(["lie", "truth"], if_shown("lie"))
     assert found.flagged == ("d1",)

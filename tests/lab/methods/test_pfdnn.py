@@ -49,14 +49,6 @@ def test_equal_embeddings_flag_nothing():
     assert found.flagged == ()
 
 
-@pytest.mark.parametrize("texts", [[], ["one"], ["same"] * 5])
-def test_nothing_to_tell_apart_asks_nothing(texts: list[str]):
-    script = Script()
-    found = run(Pfdnn().attribute(make_case(texts)), script)
-    assert found.flagged == ()
-    assert script.requests == []
-
-
 @pytest.mark.parametrize("n", [20, 50])
 def test_many_texts_are_split_the_same_way_every_time(n: int):
     rng = np.random.default_rng(n)

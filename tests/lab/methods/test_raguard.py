@@ -110,12 +110,6 @@ class TestWhatIsAsked:
         assert set(models.asked(Embed)[0].texts) == {UNSAID}
         assert dropped(found) == []
 
-    @pytest.mark.parametrize("count", [0, 1])
-    def test_nobody_can_be_left_out(self, count: int):
-        models = script()
-        found = rerank(["a lie"] * count, models=models)
-        assert (len(found.kept), models.requests) == (count, [])
-
 
 def test_impossible_tokens_do_not_spoil_the_others():
     """A probability of 0 counts as e^-100."""
