@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from radarstream.lab.attacks import texts
-from radarstream.lab.attacks.protocol import Attack, Surface, wanted
+from radarstream.lab.attacks.protocol import Aim, Attack, Surface, wanted
 from radarstream.lab.attacks.variations import VARIATIONS
 from radarstream.lab.attacks.whitebox.registry import WHITE_BOX
 from radarstream.schemas.errors import ConfigurationError
@@ -23,15 +23,24 @@ def _attack(name: str, row: Mapping[str, Any]) -> Attack:
     if refusal := row.get("refusal"):
         orders = [f"{{question}} {wording}" for wording in texts.refusals(refusal)]
         # The refusal is what the attacker wants, whatever target the data name.
-        return Attack(name, partial(texts.written, orders), on_corpus, target=lambda _: refusal)
+        return Attack(
+            name, partial(texts.written, orders), on_corpus, target=partial(_refused, refusal)
+        )
     if turns := row.get("turns"):
         return Attack(name, partial(texts.written, turns), on_corpus, several=several)
     how = {option: row[option] for option in ("times", "joint") if option in row}
     attack = Attack(name, partial(texts.written, [row["text"]], **how))
     if "{stale}" in row["text"]:
-        stale = texts.stale_target
-        return replace(attack, target=stale, ready=lambda aim: bool(stale(aim)))
+        return replace(attack, target=texts.stale_target, ready=_has_stale)
     return attack
+
+
+def _refused(refusal: str, _: Aim) -> str:
+    return refusal
+
+
+def _has_stale(aim: Aim) -> bool:
+    return bool(texts.stale_target(aim))
 
 
 for _name, _row in texts.WORDINGS["attack"].items():

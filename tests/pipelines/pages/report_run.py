@@ -167,7 +167,7 @@ def make_run(
             labels = Labels((topic.true_at(step),))
             if planted:
                 ranks = tuple(sorted(planted))
-                labels = Labels(labels.answers, topic.lie, attack="prompt_injection",
+                labels = Labels(labels.answers, target=topic.lie, attack="prompt_injection",
                                 poisoned_ranks=ranks)  # fmt: skip
             query, time = Query(f"watch-{number:03d}", topic.question), START + timedelta(30 * step)
             snapshot = SearchSnapshot(query, time, tuple(found), Provenance.SIMULATED, labels)
