@@ -1,21 +1,22 @@
 """What rerankers of the lab ask of networks besides text: gradients, hidden tokens, attention.
 
-The queries that models answer, the requests that methods make of them, and the checks of replies.
+The queries that models answer, which check their replies, and the request that methods make.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from radarstream.connectors.models.wrapping import Replies, ask
-from radarstream.defenses.protocol import Complete, PluginRequest
-from radarstream.pipelines.signals.prompts import prompts_of
-from radarstream.pipelines.signals.responses import checked
+from radarstream.defenses.protocol import PluginRequest
+from radarstream.pipelines.signals.responses import all_answered, checked
 from radarstream.schemas.arrays import numbers
-from radarstream.schemas.errors import ModelError
+from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
 
@@ -33,8 +34,20 @@ class Disturbance(StrEnum):
     TOKENS = "tokens"  # tokens of the passage that are masked out
 
 
+class Query(ABC):
+    """What the method `method` of the model named `model` answers."""
+
+    __slots__ = ()
+    model: ClassVar[str]
+    method: ClassVar[str]
+
+    @abstractmethod
+    def check(self, reply: Any) -> Any:
+        """The reply, where it is one. Raises ModelError."""
+
+
 @dataclass(frozen=True, slots=True)
-class ProbeQuery:
+class ProbeQuery(Query):
     """How does the gradient of the similarity of a question and a passage vary from run to run?
 
     The gradient is taken with respect to the weight and bias of the LayerNorm behind the attention
@@ -52,15 +65,35 @@ class ProbeQuery:
     token_dropout: float = 0.1
     seed: int = 0
 
+    model = GRADIENTS
+    method = "probe"
+
+    def check(self, reply: Any) -> FloatArray:
+        """A matrix of `runs` rows."""
+        (gram,) = checked(gram_matrices, [reply], 1)
+        if len(gram) != self.runs:
+            raise ModelError("there must be a gradient for every run")
+        return np.asarray(gram)
+
 
 @dataclass(frozen=True, slots=True)
-class SalienceQuery:
+class SalienceQuery(Query):
     """Which tokens of a passage decide its similarity to a question? The answer is one
     `TokenSalience` per token that the encoder reads, special ones left out.
     """
 
     question: str
     passage: str
+
+    model = GRADIENTS
+    method = "saliences"
+
+    def check(self, reply: Sequence["TokenSalience"]) -> tuple["TokenSalience", ...]:
+        """Tokens within the passage, none with a negative length."""
+        end = len(self.passage)
+        if not all(0 <= t.start <= t.stop <= end and not t.length < 0.0 for t in reply):
+            raise ModelError("a token is outside its passage, or its length is no length")
+        return tuple(reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +109,7 @@ class TokenSalience:
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedQuery:
+class MaskedQuery(Query):
     """How probable are parts of a text, each hidden alone?
 
     `spans` are pairs of characters, start and stop. The answer is (s,) probabilities of the hidden
@@ -86,9 +119,16 @@ class MaskedQuery:
     text: str
     spans: tuple[tuple[int, int], ...]
 
+    model = MASKED
+    method = "masked"
+
+    def check(self, reply: Any) -> FloatArray:
+        """A probability per span."""
+        return checked(probabilities, reply, len(self.spans))
+
 
 @dataclass(frozen=True, slots=True)
-class AttentionQuery:
+class AttentionQuery(Query):
     """How is the attention of the tokens of `answer`, as the reply to `prompt`, shared among the
     passages of `prompt`?
 
@@ -99,6 +139,13 @@ class AttentionQuery:
 
     prompt: Prompt
     answer: str
+
+    model = ATTENTION
+    method = "attention"
+
+    def check(self, reply: Any) -> FloatArray:
+        """A share per passage."""
+        return checked(shares, reply, len(self.prompt.passages))
 
 
 def gram_matrices(response: Any, count: int) -> FloatArray:
@@ -132,113 +179,42 @@ def shares(response: Any, count: int) -> FloatArray:
     return values
 
 
-def _in_one_call(name: str, method: str, check: Callable[[Any, Any], Any]) -> Any:
-    """The class method `answer_all` that asks a model for everything in one call, and gives each
-    request a tuple of checked replies. Raises ModelError.
-    """
-
-    def answer_all(_: type, models: Mapping[str, Any], requests: Sequence[Any]) -> list[Any]:
-        queries = [query for request in requests for query in request.queries]
-        replies = iter(_asked(models[name], method, queries))
-        return [tuple(check(query, next(replies)) for query in r.queries) for r in requests]
-
-    return classmethod(answer_all)
-
-
-def _asked(model: Any, method: str, queries: Sequence[Any]) -> Replies:
-    replies = ask(model, method, queries)
-    if len(replies) != len(queries):
-        raise ModelError(f"expected {len(queries)} replies, got {len(replies)}")
-    return replies
-
-
-def _saliences(query: SalienceQuery, reply: Sequence[TokenSalience]) -> tuple[TokenSalience, ...]:
-    """Tokens within the passage, none with a negative length."""
-    end = len(query.passage)
-    if not all(0 <= t.start <= t.stop <= end and not t.length < 0.0 for t in reply):
-        raise ModelError("a token is outside its passage, or its length is no length")
-    return tuple(reply)
-
-
-def _probabilities(query: MaskedQuery, reply: FloatArray) -> FloatArray:
-    return checked(probabilities, reply, len(query.spans))
-
-
 @dataclass(frozen=True, slots=True)
-class ProbeGradients(PluginRequest[FloatArray]):
-    """Ask how the gradients of similarities vary under disturbances.
+class Insights(PluginRequest[tuple[Any, ...]]):
+    """Ask what networks say of their own workings. Response: the reply to each query, in order.
 
-    With `surrogate` another encoder than the retriever's is asked. Response: (m, R, R) inner
-    products of the gradients of the runs, in order; NaN for a passage whose gradients failed.
+    With `surrogate` another encoder than the retriever's is asked.
     """
 
-    queries: tuple[ProbeQuery, ...]
+    queries: tuple[Query, ...]
     surrogate: bool = False
 
     @classmethod
     def answer_all(
-        cls, models: Mapping[str, Any], requests: Sequence["ProbeGradients"]
-    ) -> list[Any]:
-        """One call per encoder and number of runs. Raises ModelError."""
-        answers: list[list[FloatArray]] = [[] for _ in requests]
-        groups: dict[tuple[str, int], list[tuple[int, ProbeQuery]]] = {}
+        cls, models: Mapping[str, Any], requests: Sequence["Insights"]
+    ) -> list[tuple[Any, ...]]:
+        """One call per model, method and number of runs. Raises ModelError."""
+        answers: list[dict[Query, Any]] = [{} for _ in requests]
+        groups = defaultdict[tuple[Any, ...], list[tuple[int, Query]]](list)
         for place, request in enumerate(requests):
-            name = SURROGATE if request.surrogate else GRADIENTS
             for query in request.queries:
-                groups.setdefault((name, query.runs), []).append((place, query))
-        for (name, runs), asked in groups.items():
-            replies = ask(models[name], "probe", [query for _, query in asked])
-            grams = checked(gram_matrices, replies, len(asked))
-            if grams.shape[1] != runs:
-                raise ModelError("there must be a gradient for every run")
-            for (place, _), gram in zip(asked, grams, strict=True):
-                answers[place].append(gram)
-        return [np.array(found) if found else np.empty((0, 2, 2)) for found in answers]
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSaliences(PluginRequest[tuple[tuple[TokenSalience, ...], ...]]):
-    """Ask which tokens decide similarities. Response: a tuple, in order, of tuples of
-    TokenSalience.
-    """
-
-    queries: tuple[SalienceQuery, ...]
-
-    answer_all = _in_one_call(GRADIENTS, "saliences", _saliences)
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedTokenProbabilities(PluginRequest[tuple[FloatArray, ...]]):
-    """Ask how probable parts of texts are. Response: a tuple, in order, of (s,) arrays."""
-
-    queries: tuple[MaskedQuery, ...]
-
-    answer_all = _in_one_call(MASKED, "masked", _probabilities)
-
-
-@dataclass(frozen=True, slots=True)
-class Attention(PluginRequest[FloatArray]):
-    """Ask how a model's attention is shared among the passages of `row` where its reply is
-    `answer`.
-
-    Response: (n,) percentages, one per passage of `row` in its order. They sum to 100, or are all
-    0 where nothing is attended to.
-    """
-
-    row: Complete
-    answer: str
-
-    @property
-    def query(self) -> AttentionQuery:
-        """What the model is asked."""
-        (prompt,) = prompts_of([self.row])
-        return AttentionQuery(prompt, self.answer)
-
-    @classmethod
-    def answer_all(cls, models: Mapping[str, Any], requests: Sequence["Attention"]) -> list[Any]:
-        """All in one call. Raises ModelError."""
-        replies = _asked(models[ATTENTION], "attention", [request.query for request in requests])
-        return [
-            checked(shares, reply, len(request.row.passages))
-            for request, reply in zip(requests, replies, strict=True)
-        ]
+                name = SURROGATE if request.surrogate else query.model
+                groups[name, query.method, getattr(query, "runs", 0)].append((place, query))
+        for (name, method, _), asked in groups.items():
+            replies: Replies
+            try:
+                replies = ask(models[name], method, [query for _, query in asked])
+            except PartialModelError as error:
+                replies = error.outcomes
+            if len(replies) != len(asked):
+                raise ModelError(f"expected {len(asked)} replies, got {len(replies)}")
+            for (place, query), reply in zip(asked, replies, strict=True):
+                failed = isinstance(reply, ModelError)
+                answers[place][query] = reply if failed else query.check(reply)
+        return all_answered(
+            [
+                next((one for one in found.values() if isinstance(one, ModelError)), None)
+                or tuple(found[query] for query in request.queries)
+                for request, found in zip(requests, answers, strict=True)
+            ]
+        )

@@ -19,14 +19,13 @@ from radarstream.defenses.protocol import (
     Request,
 )
 from radarstream.lab.insights import (
-    Attention,
+    AttentionQuery,
+    Insights,
     MaskedQuery,
-    MaskedTokenProbabilities,
-    ProbeGradients,
     ProbeQuery,
+    Query,
     SalienceQuery,
     TokenSalience,
-    TokenSaliences,
 )
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
@@ -79,8 +78,8 @@ class Script:
     gradients: Callable[[ProbeQuery], Any] = lambda query: np.ones((query.runs, 2))
     saliences: Callable[[SalienceQuery], tuple[TokenSalience, ...]] = lambda _: ()
     masked: Callable[[MaskedQuery], Sequence[float]] = lambda query: [0.5] * len(query.spans)
-    attention: Callable[[Attention], Sequence[float]] = lambda asked: [
-        100.0 / len(asked.row.passages) for _ in asked.row.passages
+    attention: Callable[[AttentionQuery], Sequence[float]] = lambda asked: [
+        100.0 / len(asked.prompt.passages) for _ in asked.prompt.passages
     ]
     requests: list[Request] = field(default_factory=list)
 
@@ -108,22 +107,21 @@ class Script:
                 return np.array([self.embedding(text) for text in texts], dtype=np.float64)
             case Norms(texts=texts):
                 return np.array([self.norm(text) for text in texts], dtype=np.float64)
-        return self.insight(request)
+            case Insights(queries=queries):
+                return tuple(map(self.insight, queries))
 
-    def insight(
-        self, request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities | Attention
-    ) -> Any:
-        """Gradients are (runs, p) rows, from which the Gram matrices are made."""
-        match request:
-            case ProbeGradients(queries=queries):
-                rows = [np.asarray(self.gradients(query), np.float64) for query in queries]
-                return np.array([g @ g.T for g in rows]) if rows else np.empty((0, 2, 2))
-            case TokenSaliences(queries=queries):
-                return tuple(self.saliences(query) for query in queries)
-            case MaskedTokenProbabilities(queries=queries):
-                return tuple(np.array(self.masked(query), np.float64) for query in queries)
-            case Attention():
-                return np.array(self.attention(request), np.float64)
+    def insight(self, query: Query) -> Any:
+        """Gradients are (runs, p) rows, from which the Gram matrix is made."""
+        match query:
+            case ProbeQuery():
+                rows = np.asarray(self.gradients(query), np.float64)
+                return rows @ rows.T
+            case SalienceQuery():
+                return self.saliences(query)
+            case MaskedQuery():
+                return np.array(self.masked(query), np.float64)
+            case AttentionQuery():
+                return np.array(self.attention(query), np.float64)
 
     def attempt(self, request: Request) -> Any:
         """Scripted answers and relations may raise ModelError."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from radarstream.defenses.protocol import Complete
 from radarstream.defenses.registry import RERANKERS
-from radarstream.lab.insights import Attention, ProbeQuery, SalienceQuery, TokenSalience
+from radarstream.lab.insights import AttentionQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.evidence import AtomicAnswer
 from tests.builders import make_pool
 from tests.driving import Script
@@ -68,9 +68,9 @@ def saliences(query: SalienceQuery) -> tuple[TokenSalience, ...]:
     )
 
 
-def attention(asked: Attention) -> list[float]:
+def attention(asked: AttentionQuery) -> list[float]:
     """Longer passages are attended to more, lies most of all."""
-    weights = [len(text) * (5 if "Rome" in text else 1) for text in asked.row.passages]
+    weights = [len(text) * (5 if "Rome" in text else 1) for text in asked.prompt.passages]
     return [100.0 * weight / max(1, sum(weights)) for weight in weights]
 
 

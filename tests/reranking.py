@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.defenses.protocol import Reordering, ask
 from radarstream.defenses.registry import RERANKERS
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.lab.insights import GRADIENTS, ProbeGradients, ProbeQuery
+from radarstream.lab.insights import GRADIENTS, Insights, ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT, SearchSnapshot
 from tests.builders import make_snapshot
@@ -31,7 +31,7 @@ class Wary:
         pool = checked_pool(pool)
         passages = [document.passage for document in pool.documents]
         queries = tuple(ProbeQuery(pool.query.text, passage, runs=2) for passage in passages)
-        grams = yield from ask(ProbeGradients(queries))
+        grams = yield from ask(Insights(queries))
         penalties = self.weight * np.array([gram[0, 0] - gram[0, 1] for gram in grams])
         scores = np.array(pool.similarities) - penalties
         return reranked(

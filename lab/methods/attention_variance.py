@@ -9,8 +9,9 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.protocol import Asking, Complete, Reordering, ask
 from radarstream.defenses.retrieval.pools import checked_pool, judged_first, reranked
-from radarstream.lab.insights import ATTENTION, Attention
+from radarstream.lab.insights import ATTENTION, AttentionQuery, Insights
 from radarstream.lab.kernels.attention_shares import ascending, most_attended
+from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import CandidatePool
@@ -87,6 +88,7 @@ class AttentionVariance:
         passages = tuple(pool.documents[place].passage for place in order)
         row = Complete(Task.ANSWER_FROM_DOCUMENTS, pool.query.text, passages, final=False)
         reply = yield from ask(row)
-        found = yield from ask(Attention(row, reply.text))
+        (prompt,) = prompts_of([row])
+        (found,) = yield from ask(Insights((AttentionQuery(prompt, reply.text),)))
         shares[order] = found
-        return found
+        return np.asarray(found)

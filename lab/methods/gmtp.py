@@ -13,11 +13,10 @@ from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.lab.insights import (
     GRADIENTS,
     MASKED,
+    Insights,
     MaskedQuery,
-    MaskedTokenProbabilities,
     SalienceQuery,
     TokenSalience,
-    TokenSaliences,
 )
 from radarstream.lab.kernels.masked_tokens import lowest_mean, reference_mean, salient
 from radarstream.schemas.evidence import FloatArray
@@ -95,13 +94,12 @@ class Gmtp:
 
     def hidden(self, pairs: Sequence[tuple[str, str]]) -> Asking[tuple[FloatArray, ...]]:
         """The probabilities of the hidden tokens of the passage of every pair with its question."""
-        saliences = TokenSaliences(tuple(SalienceQuery(*pair) for pair in pairs))
-        told = yield from ask(saliences)
+        salient = yield from ask(Insights(tuple(SalienceQuery(*pair) for pair in pairs)))
         masked = tuple(
             MaskedQuery(passage, self.spans(tokens))
-            for (_, passage), tokens in zip(pairs, told, strict=True)
+            for (_, passage), tokens in zip(pairs, salient, strict=True)
         )
-        return (yield from ask(MaskedTokenProbabilities(masked)))
+        return (yield from ask(Insights(masked)))
 
     def spans(self, tokens: Sequence[TokenSalience]) -> tuple[tuple[int, int], ...]:
         """Where the tokens are that are hidden; tokens without a character are special ones.

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.protocol import Asking, Reordering, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.lab.insights import GRADIENTS, SURROGATE, Disturbance, ProbeGradients, ProbeQuery
+from radarstream.lab.insights import GRADIENTS, SURROGATE, Disturbance, Insights, ProbeQuery
 from radarstream.lab.kernels.gradient_stability import (
     consistency_penalty,
     dispersion_penalty,
@@ -119,8 +119,8 @@ class ProgRank:
             )
             for passage in unique
         )
-        grams = yield from ask(ProbeGradients(queries, self.surrogate))
-        return np.asarray(grams[[unique[passage] for passage in passages]])
+        grams = yield from ask(Insights(queries, self.surrogate))
+        return np.array([grams[unique[passage]] for passage in passages])
 
     def charged(self, similarities: FloatArray, centre: float, grams: FloatArray) -> FloatArray:
         """(m,) what is taken off each similarity: the share of both penalties that counts."""

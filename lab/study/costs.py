@@ -18,7 +18,7 @@ from radarstream.defenses.protocol import (
     Relate,
     Request,
 )
-from radarstream.lab.insights import Attention, AttentionQuery, MaskedQuery
+from radarstream.lab.insights import AttentionQuery, MaskedQuery
 from radarstream.lab.study.rows import Cost
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
@@ -94,8 +94,6 @@ class Spending:
                 self.charge_pairs(AnswerPair(question, *pair) for pair in related)
             case Embed(texts=texts) | Norms(texts=texts):
                 self._charge_each(texts)
-            case Attention(query=query):
-                self._charge_each([query])
             case PluginRequest():
                 self._charge_each(getattr(request, "queries", ()))
 

@@ -21,17 +21,13 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.defenses.registry import RERANKERS, build_reranker
 from radarstream.lab.insights import (
-    ATTENTION,
     GRADIENTS,
-    MASKED,
     SURROGATE,
-    Attention,
-    MaskedTokenProbabilities,
-    ProbeGradients,
+    AttentionQuery,
+    Insights,
     ProbeQuery,
     SalienceQuery,
     TokenSalience,
-    TokenSaliences,
 )
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.retrieval import CandidatePool, JudgedCandidate, Reranking
@@ -45,8 +41,6 @@ READS_ALONE = {"gmtp"}  # judges a candidate without others
 DRAWS = {"dp_rag"}  # noise decides, on a single candidate as well
 NEEDED: dict[type, set[str]] = {
     LogProbs: {Signal.TOKEN_PROBABILITIES}, LogProbsAll: {Signal.TOKEN_PROBABILITIES},
-    ProbeGradients: {GRADIENTS}, TokenSaliences: {GRADIENTS}, MaskedTokenProbabilities: {MASKED},
-    Attention: {ATTENTION},
 }  # fmt: skip
 
 
@@ -195,8 +189,8 @@ def asked_by(reranker: RetrievalDefense) -> list[Request]:
 
 
 def needed_for(request: Request) -> set[str]:
-    if isinstance(request, ProbeGradients) and request.surrogate:
-        return {SURROGATE}
+    if isinstance(request, Insights):
+        return {SURROGATE if request.surrogate else query.model for query in request.queries}
     return NEEDED.get(type(request), set())
 
 
@@ -215,9 +209,8 @@ def test_what_networks_are_asked_depends_on_question_and_passage_alone(reranker:
     for candidates in (pool, small):
         script = world()
         rerank(reranker, candidates, script)
-        insights = ProbeGradients | TokenSaliences | MaskedTokenProbabilities
-        asked = [request for request in script.requests if isinstance(request, insights)]
-        seen.append({query for request in asked for query in request.queries})
+        asked = [query for request in script.asked(Insights) for query in request.queries]
+        seen.append({query for query in asked if not isinstance(query, AttentionQuery)})
     assert seen[1] <= seen[0]
 
 

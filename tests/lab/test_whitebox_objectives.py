@@ -24,7 +24,7 @@ from radarstream.lab.attacks.whitebox.objectives import (
     centres,
 )
 from radarstream.lab.attacks.whitebox.registry import white_box
-from radarstream.lab.insights import ProbeGradients, ProbeQuery
+from radarstream.lab.insights import Insights, ProbeQuery
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.retrieval import CandidatePool
@@ -177,7 +177,7 @@ def test_the_penalty_of_a_text_is_asked_for_once() -> None:
             queries = tuple(
                 ProbeQuery(pool.query.text, document.passage, 2) for document in pool.documents
             )
-            grams = yield from ask(ProbeGradients(queries))
+            grams = np.array((yield from ask(Insights(queries))))
             order = list(reversed(range(len(queries))))
             return reranked("method", pool, order, penalties=grams[:, 0, 0])
 

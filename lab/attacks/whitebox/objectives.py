@@ -10,7 +10,7 @@ import numpy as np
 
 from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.lab.attacks.whitebox.flipping import Texts
-from radarstream.lab.insights import GRADIENTS, ProbeGradients
+from radarstream.lab.insights import GRADIENTS, Insights
 from radarstream.pipelines.signals.ports import Model, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ConfigurationError, ModelError
@@ -212,7 +212,7 @@ class Penalty:
         try:
             request = next(asking)
             while True:
-                if not isinstance(request, ProbeGradients):
+                if not isinstance(request, Insights):
                     raise ConfigurationError("an evasive attacker answers requests for gradients")
                 (grams,) = request.answer_all({GRADIENTS: self.gradients}, [request])
                 request = asking.send(grams)

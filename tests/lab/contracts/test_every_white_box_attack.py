@@ -18,7 +18,7 @@ from radarstream.lab.attacks.whitebox import on_question
 from radarstream.lab.attacks.whitebox.crafting import craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.attacks.whitebox.registry import WHITE_BOX, white_box
-from radarstream.lab.insights import ProbeGradients, ProbeQuery
+from radarstream.lab.insights import Insights, ProbeQuery
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import contains
@@ -70,7 +70,7 @@ class Steadiness:
         queries = tuple(
             ProbeQuery(pool.query.text, document.passage, self.runs) for document in pool.documents
         )
-        grams = yield from ask(ProbeGradients(queries))
+        grams = np.array((yield from ask(Insights(queries))))
         return reranked("steady", pool, range(len(queries)), penalties=grams[:, 0, 0])
 
 

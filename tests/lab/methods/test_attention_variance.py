@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from radarstream.defenses.protocol import Complete
-from radarstream.lab.insights import Attention
+from radarstream.lab.insights import AttentionQuery, Insights
 from radarstream.lab.methods.attention_variance import AttentionVariance
+from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -17,8 +18,8 @@ from tests.driving import Script, run, saying
 def weighing(**weights: float):
     """Shares by what each passage weighs, among those that are shown."""
 
-    def shares(asked: Attention) -> Sequence[float]:
-        shown = [weights[passage] for passage in asked.row.passages]
+    def shares(asked: AttentionQuery) -> Sequence[float]:
+        shown = [weights[passage] for passage in asked.prompt.passages]
         return [100.0 * weight / sum(shown) if any(shown) else 0.0 for weight in shown]
 
     return shares
@@ -34,6 +35,10 @@ def judged(
     script = script or Script()
     script.attention = weighing(**weights)
     return run(method.rerank(make_pool(list(weights), keep=keep)), script)
+
+
+def read(script: Script) -> list[AttentionQuery]:
+    return [query for request in script.asked(Insights) for query in request.queries]
 
 
 def dropped(reranking: Reranking) -> set[int]:
@@ -102,7 +107,7 @@ def test_they_are_shown_in_ascending_order_twice():
     ]
     assert {request.task for request in asked} == {Task.ANSWER_FROM_DOCUMENTS}
     assert not any(request.final for request in asked)
-    assert [request.row for request in script.asked(Attention)] == asked
+    assert [query.prompt for query in read(script)] == list(prompts_of(asked))
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
@@ -111,13 +116,13 @@ def test_what_it_costs_at_most(most: int):
     script = Script()
     method = AttentionVariance(threshold=0.0, max_corruptions=most)
     judged(method, script, a=16, b=8, c=4, d=2, e=1)
-    assert len(script.asked(Attention)) == len(script.asked(Complete)) <= most + 2
+    assert len(read(script)) == len(script.asked(Complete)) <= most + 2
 
 
 def test_the_answer_that_was_given_is_the_one_that_is_read():
     script = Script(answer=saying("first", "second", "third"))
     rerank(script, a=1, b=1)
-    assert [request.answer for request in script.asked(Attention)] == ["first", "second", "third"]
+    assert [query.answer for query in read(script)] == ["first", "second", "third"]
 
 
 def test_what_is_dropped_is_not_replaced_by_what_was_not_read():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.lab.insights import MaskedTokenProbabilities, TokenSalience, TokenSaliences
+from radarstream.lab.insights import Insights, TokenSalience
 from radarstream.lab.methods.gmtp import Gmtp
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -57,9 +57,9 @@ def test_spans_are_those_of_the_salient_tokens():
         saliences=lambda _: (TokenSalience(0, 0, 99.0), *tokens(1.0, 0.0, 3.0, 0.0, 2.0, 0.0))
     )
     run(Gmtp(tokens=2, lowest=1).rerank(make_pool(["abcdef"])), script)
-    (asked,) = script.asked(MaskedTokenProbabilities)
-    assert asked.queries[0].spans == ((2, 3), (4, 5))
-    assert script.asked(TokenSaliences)[0].queries[0].passage == "abcdef"
+    salient, masked = script.asked(Insights)
+    assert masked.queries[0].spans == ((2, 3), (4, 5))
+    assert salient.queries[0].passage == "abcdef"
 
 
 def test_without_a_salient_token_a_candidate_is_dropped():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from radarstream.lab.insights import GRADIENTS, SURROGATE, ProbeGradients
+from radarstream.lab.insights import GRADIENTS, SURROGATE, Insights
 from radarstream.lab.methods.prog_rank import ProgRank
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -54,7 +54,7 @@ class TestBoundedPool:
     def test_only_the_nearest_are_tested(self):
         """mu is .66: three candidates reach it."""
         found, script = rerank({"text 0": ON_OFF}, margin=0.0)
-        assert [query.passage for query in script.asked(ProbeGradients)[0].queries] == TEXTS[:3]
+        assert [query.passage for query in script.asked(Insights)[0].queries] == TEXTS[:3]
         assert found_ranks(found) == [2, 3, 1, 4, 5, 6, 7, 8, 9]
         assert [c.penalty is None for c in found.candidates] == [False] * 3 + [True] * 6
 
@@ -65,19 +65,19 @@ class TestBoundedPool:
 
     def test_a_margin_tests_more(self):
         _, script = rerank({}, margin=0.12)
-        assert len(script.asked(ProbeGradients)[0].queries) == 5
+        assert len(script.asked(Insights)[0].queries) == 5
 
     def test_equal_similarities_are_all_tested(self):
         script = Script()
         run(ProgRank(margin=0.0).rerank(make_pool(TEXTS, [0.5] * 9)), script)
-        assert len(script.asked(ProbeGradients)[0].queries) == 9
+        assert len(script.asked(Insights)[0].queries) == 9
 
 
 class TestWhatIsAsked:
     def test_the_options_arrive(self):
         options = {"layer": 1, "disturbance": "tokens", "token_dropout": 0.3, "seed": 8}
         _, script = rerank({}, **options)
-        (request,) = script.asked(ProbeGradients)
+        (request,) = script.asked(Insights)
         query = request.queries[0]
         assert not request.surrogate
         assert (query.question, query.passage, query.runs) == (QUESTION, "text 0", 4)
@@ -90,14 +90,14 @@ class TestWhatIsAsked:
 
     def test_another_encoder(self):
         _, script = rerank({}, surrogate=True)
-        assert script.asked(ProbeGradients)[0].surrogate
+        assert script.asked(Insights)[0].surrogate
         assert ProgRank(surrogate=True).needs == {SURROGATE}
         assert ProgRank().needs == {GRADIENTS}
 
     def test_equal_passages_are_asked_once(self):
         script = Script()
         found = run(ProgRank().rerank(make_pool(["same", "same", "other"])), script)
-        assert [q.passage for q in script.asked(ProbeGradients)[0].queries] == ["same", "other"]
+        assert [q.passage for q in script.asked(Insights)[0].queries] == ["same", "other"]
         assert len(found.candidates) == 3
 
 

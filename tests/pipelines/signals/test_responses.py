@@ -10,16 +10,15 @@ import pytest
 
 from radarstream.defenses.protocol import Complete
 from radarstream.lab.insights import (
-    Attention,
+    AttentionQuery,
+    Insights,
     MaskedQuery,
-    MaskedTokenProbabilities,
-    ProbeGradients,
     ProbeQuery,
     SalienceQuery,
     TokenSalience,
-    TokenSaliences,
 )
 from radarstream.pipelines.signals.fulfilment import fulfil
+from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.pipelines.signals.responses import checked
 from radarstream.schemas.arrays import embedding_rows, log_prob_rows, norm_values, relation_rows
 from radarstream.schemas.errors import ModelError, PartialModelError
@@ -83,11 +82,11 @@ def test_single_precision_becomes_double() -> None:
 
 # --- what networks say of their own workings: two requests, of which one is spoiled -----------
 
-PROBES = [ProbeGradients((ProbeQuery("q", text, runs=2, layer=0),)) for text in ("good", "bad")]
-SALIENT = [TokenSaliences((SalienceQuery("q", text),)) for text in ("good", "bad")]
-HIDDEN = [MaskedTokenProbabilities((MaskedQuery(text, ((0, 3),)),)) for text in ("good", "bad")]
+PROBES = [Insights((ProbeQuery("q", text, runs=2, layer=0),)) for text in ("good", "bad")]
+SALIENT = [Insights((SalienceQuery("q", text),)) for text in ("good", "bad")]
+HIDDEN = [Insights((MaskedQuery(text, ((0, 3),)),)) for text in ("good", "bad")]
 ANSWERED = [Complete(Task.ANSWER_FROM_DOCUMENTS, "q", (text, "other")) for text in ("good", "bad")]
-ATTENDED = [Attention(asked, "Rome") for asked in ANSWERED]
+ATTENDED = [Insights((AttentionQuery(prompt, "Rome"),)) for prompt in prompts_of(ANSWERED)]
 GRAM, TOKEN = np.eye(2), TokenSalience(0, 3, 1.0)
 HALVES = np.array([50.0, 50.0])
 
@@ -120,3 +119,19 @@ def test_nonsense_costs_only_the_request_it_belongs_to(requests, good, bad) -> N
     plugins = dict.fromkeys(("gradients", "masked", "attention"), Spoiled(good, bad))
     found = fulfil(dict(enumerate(requests)), replace(scripted_models(), plugins=plugins))
     assert [isinstance(found[n], ModelError) for n in (0, 1)] == [False, True]
+
+
+def test_a_query_that_fails_costs_only_its_request() -> None:
+    """A model answers the others; a request may hold several queries."""
+
+    class Partly:
+        model_id = "partly"
+
+        def masked(self, queries: list[Any]) -> list[Any]:
+            bad = ["bad" in query.text for query in queries]
+            raise PartialModelError([ModelError("long") if b else np.array([0.5]) for b in bad])
+
+    both = Insights(tuple(query for request in HIDDEN for query in request.queries))
+    models = replace(scripted_models(), plugins={"masked": Partly()})
+    found = fulfil({0: HIDDEN[0], 1: both}, models)
+    assert (found[0], str(found[1])) == ((np.array([0.5]),), "long")
