@@ -133,12 +133,6 @@ def sound(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("error").is_null())
 
 
-def rate_in(frame: pl.DataFrame, column: str) -> Rate:
-    """The rate of a column of yes and no over all of a frame; null is no trial."""
-    found = rates_by(frame, (pl.lit(0),), (column,))
-    return found[0,][column] if found else Rate(0, 0)
-
-
 def rates_by(
     frame: pl.DataFrame, by: Sequence[str | pl.Expr], columns: Sequence[str]
 ) -> dict[tuple[Any, ...], dict[str, Rate]]:

@@ -12,7 +12,7 @@ from radarstream.lab.attribution.records import (
     Role,
 )
 from radarstream.lab.attribution.scoring import OF_TEXTS, Confusion, confusion, line_of, texts_of
-from radarstream.lab.study.rates import rate_in
+from radarstream.lab.study.rates import rates_by
 from radarstream.schemas.attribution import Attribution, Finding, TextScore
 from radarstream.schemas.snapshot import Document, Labels
 
@@ -62,7 +62,7 @@ def test_texts_are_counted_by_role_and_flag_within_the_scope(case, found, counts
     frame = pl.DataFrame(
         lines, schema={"query_id": pl.String, **dict.fromkeys(OF_TEXTS, pl.Boolean)}
     )
-    rates = {name: rate_in(frame, name) for name in OF_TEXTS}
+    rates = rates_by(frame, (pl.lit(0),), OF_TEXTS)[0,]
     assert {name: (rate.hits, rate.trials) for name, rate in rates.items()} == {
         "dacc": (tp + tn, tp + fp + tn + fn),
         "fpr": (fp, fp + tn),

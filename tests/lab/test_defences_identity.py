@@ -41,12 +41,6 @@ def test_another_place_of_attacks_is_refused_by_name(bench: Bench) -> None:
     assert (bench.out / ROWS).read_bytes() == rows
 
 
-def test_another_model_is_refused(bench: Bench) -> None:
-    bench.generator.model_id = "larger"
-    with pytest.raises(ConfigurationError, match="generator: scripted/3 there, larger"):
-        bench.experiment(static_dataset(2))
-
-
 def test_a_name_keeps_its_meaning(bench: Bench) -> None:
     other = Spec("radar", "radar", (("pair_scale", 0.3),))
     with pytest.raises(ConfigurationError, match="radar: options"):

@@ -168,6 +168,12 @@ def test_another_study_or_other_code_is_refused(
         with pytest.raises(ConfigurationError, match=words):
             bench.study(*asked, **other)
     bench.study(*asked)
+    for name in ("generator", "gradients") if kind == "retrieval" else ("generator",):
+        model = getattr(bench, name)
+        setattr(bench, name, replace(model, model_id="larger"))
+        with pytest.raises(ConfigurationError, match=f"{name}: scripted/3 there, larger here"):
+            bench.study(*asked)
+        setattr(bench, name, model)
     monkeypatch.setattr(studied, "code_digest", lambda parts: "changed")
     for wanted in (asked, more):  # a table would show the old rows beside the new
         with pytest.raises(ConfigurationError, match="computed by other code.*--no-resume"):

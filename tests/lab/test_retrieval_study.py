@@ -131,12 +131,6 @@ class TestStudy:
         bare = [row for row in all_of(study, RerankingRow) if row.contender == "none"]
         assert {row.cost.passes + row.cost.calls for row in bare} == {0}
 
-    def test_another_encoder_is_another_study(self, bench):
-        bench.run("injection", "prog_rank")
-        bench.gradients = replace(bench.gradients, model_id="larger")
-        with pytest.raises(ConfigurationError, match="gradients: .* there, larger here"):
-            bench.study("injection", "prog_rank")
-
     def test_what_fails_is_a_row_with_an_error_and_tried_again(self, bench):
         bench.generator = ScriptedGenerator(script=obedient, fail_on_text="Belbrook")
         study = bench.run("injection", "drop:asks=true", defences=("vanilla",))

@@ -17,7 +17,7 @@ from radarstream.lab.defences.answers import replay_frame, study_frame
 from radarstream.lab.defences.scores import RATES
 from radarstream.lab.files.robust_rag import expanded_answers
 from radarstream.lab.study.datasets import answer_changes
-from radarstream.lab.study.rates import Rate, rate_in, rates_by, sound
+from radarstream.lab.study.rates import Rate, rates_by, sound
 from radarstream.lab.study.scoring import (
     Judged,
     Outcome,
@@ -123,17 +123,21 @@ def test_a_rate_refuses_impossible_counts():
         Rate(5, 4)
 
 
+def rate_of(answers):
+    return rates_by(answers, (pl.lit(0),), ("correct",))[0,]["correct"]
+
+
 def test_rates_know_which_answers_share_a_question():
     """Two questions of four equal answers each are not eight answers."""
     answers = pl.DataFrame({"query_id": ["a"] * 4 + ["b"] * 4, "correct": [True] * 4 + [False] * 4})
-    found = rate_in(answers, "correct")
+    found = rate_of(answers)
     assert found == Rate(4, 8)
     assert found.effective < 4
     low, high = found.interval
     assert low < Rate(4, 8).interval[0] < Rate(4, 8).interval[1] < high
-    alone = rate_in(answers.with_columns(query_id=pl.int_range(8).cast(pl.String)), "correct")
+    alone = rate_of(answers.with_columns(query_id=pl.int_range(8).cast(pl.String)))
     assert alone.effective == pytest.approx(8.0)
-    assert rate_in(answers.clear(), "correct") == Rate(0, 0)
+    assert rates_by(answers.clear(), (pl.lit(0),), ("correct",)) == {}
 
 
 def event(answer, undefended=None, abstention=None, step=0, snapshot_id="q@0"):

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.protocol import Reordering, ask
-from radarstream.defenses.retrieval.pools import reranked
 from radarstream.lab.attacks.protocol import Aim
 from radarstream.lab.attacks.whitebox.crafting import Written, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
@@ -24,10 +22,9 @@ from radarstream.lab.attacks.whitebox.objectives import (
     centres,
 )
 from radarstream.lab.attacks.whitebox.registry import white_box
-from radarstream.lab.insights import Insights, ProbeQuery
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.retrieval import CandidatePool
+from tests.lab.contracts.test_every_white_box_attack import Lengths, Steadiness
 
 TOWNS = ("Belbrook", "Arden", "Kelford", "Marlow")
 THINGS = ("the mayor of", "the oldest bridge in", "the best baker of", "the school head of")
@@ -164,27 +161,11 @@ def test_an_evader_weighs_the_penalty_and_tests_only_the_nearest() -> None:
 
 
 def test_the_penalty_of_a_text_is_asked_for_once() -> None:
-    class Gradients:
-        model_id = "counted"
-        asked: list[str] = []
-
-        def probe(self, queries: Sequence[ProbeQuery]) -> FloatArray:
-            self.asked += [query.passage for query in queries]
-            return np.stack([np.full((2, 2), float(len(query.passage))) for query in queries])
-
-    class Method:
-        def rerank(self, pool: CandidatePool) -> Reordering:
-            queries = tuple(
-                ProbeQuery(pool.query.text, document.passage, 2) for document in pool.documents
-            )
-            grams = np.array((yield from ask(Insights(queries))))
-            order = list(reversed(range(len(queries))))
-            return reranked("method", pool, order, penalties=grams[:, 0, 0])
-
-    penalty = Penalty(Method(), Gradients(), "Who?")  # type: ignore[arg-type]
+    gradients = Lengths()
+    penalty = Penalty(Steadiness(2), gradients, "Who?")
     assert penalty.of(["a", "bcd", "a"]).tolist() == [1.0, 3.0, 1.0]
     assert penalty.of(["bcd", "ef"]).tolist() == [3.0, 2.0]
-    assert Gradients.asked == ["a", "bcd", "ef", "Who?"]  # nobody reranks one text
+    assert gradients.asked == ["a", "bcd", "ef", "Who?"]  # nobody reranks one text
 
 
 def test_joint_gcg_without_a_language_model_attacks_the_retriever_alone() -> None:

@@ -59,7 +59,7 @@ AIMS = [aim_of(snapshot) for snapshot in SNAPSHOTS]
 
 
 class Steadiness:
-    """A reranker whose penalty is what its gradients tell first."""
+    """A reranker that turns the pool round; its penalty is what its gradients tell first."""
 
     needs: frozenset[Signal] = frozenset()
 
@@ -71,7 +71,7 @@ class Steadiness:
             ProbeQuery(pool.query.text, document.passage, self.runs) for document in pool.documents
         )
         grams = np.array((yield from ask(Insights(queries))))
-        return reranked("steady", pool, range(len(queries)), penalties=grams[:, 0, 0])
+        return reranked("steady", pool, range(len(queries))[::-1], penalties=grams[:, 0, 0])
 
 
 class Lengths:
@@ -79,7 +79,11 @@ class Lengths:
 
     model_id = "lengths"
 
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
     def probe(self, queries: list[ProbeQuery]) -> Any:
+        self.asked += [query.passage for query in queries]
         return np.stack([np.full((q.runs, q.runs), float(len(q.passage))) for q in queries])
 
     def saliences(self, queries: Any) -> Any:
