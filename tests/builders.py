@@ -13,7 +13,7 @@ from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.records import Limits
 from radarstream.schemas.retrieval import CandidatePool
-from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
 
 QUESTION = "Who won the cup?"
 # Settings with which one site is enough for an answer that no other site contradicts.
@@ -42,10 +42,10 @@ def make_snapshot(
     question: str = QUESTION,
     query_id: str = "cup",
     observed_at: datetime = OBSERVED_AT,
+    labels: Labels | None = None,
 ) -> SearchSnapshot:
-    return SearchSnapshot(
-        Query(query_id, question), observed_at, make_documents(texts), Provenance.SIMULATED
-    )
+    query, documents = Query(query_id, question), make_documents(texts)
+    return SearchSnapshot(query, observed_at, documents, Provenance.SIMULATED, labels)
 
 
 def make_case(

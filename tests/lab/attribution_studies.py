@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -84,15 +84,15 @@ def town(number: int, wrong: bool = False) -> SearchSnapshot:
     name, mayor, target = TOWNS[number], MAYORS[number], TARGETS[number]
     sights = "Gardens, bridges, markets and a river can be seen on page"
     texts = [f"{name}: The mayor is {mayor}. {sights} {page}." for page in range(6)]
-    made = make_snapshot(
+    lies = tuple(f"In {name} The mayor is {target}. Version {lie}." for lie in range(5))
+    right = "Somebody Else" if wrong else mayor
+    return make_snapshot(
         texts,
         question=f"Who is the mayor of {name}?",
         query_id=f"q-{number}",
         observed_at=datetime(2020, 12, 31, tzinfo=UTC),
+        labels=Labels((right,), target=target, false_passages=lies),
     )
-    lies = tuple(f"In {name} The mayor is {target}. Version {lie}." for lie in range(5))
-    right = "Somebody Else" if wrong else mayor
-    return replace(made, labels=Labels((right,), target=target, false_passages=lies))
 
 
 @dataclass(frozen=True, slots=True)

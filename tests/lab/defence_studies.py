@@ -1,7 +1,7 @@
 """Small experiments for tests: questions about cups, models by rule, one directory each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -36,20 +36,17 @@ WINNERS = ("Rome", "Bern", "Oslo", "Cork", "Graz")
 
 def make_history(number: int, winners: Sequence[str], *, said: int = 3) -> History:
     """A question whose right answer at each step is in `winners`; `said` documents say so."""
-    snapshots = []
-    for step, winner in enumerate(winners):
-        texts = [f"Page {page} of {number}: {winner}." for page in range(said)]
-        snapshot = make_snapshot(
-            texts,
+    lies = (f"The winner of {number}: Faro.",)
+    return tuple(
+        make_snapshot(
+            [f"Page {page} of {number}: {winner}." for page in range(said)],
             question=f"Who won cup {number}?",
             query_id=f"cup-{number}",
             observed_at=OBSERVED_AT + timedelta(days=365 * step),
+            labels=Labels((winner,), target="Faro", false_passages=lies),
         )
-        labels = Labels(
-            (winner,), target="Faro", false_passages=(f"The winner of {number}: Faro.",)
-        )
-        snapshots.append(replace(snapshot, labels=labels))
-    return tuple(snapshots)
+        for step, winner in enumerate(winners)
+    )
 
 
 def make_dataset(*histories: History) -> Dataset:

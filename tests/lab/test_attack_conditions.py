@@ -31,13 +31,11 @@ CONDITIONS = (
 
 def history(number, *answers, target="wrong", documents=5):
     return tuple(
-        replace(
-            make_snapshot(
-                [f"Page {rank} of {step}." for rank in range(1, documents + 1)],
-                question=f"Question {number}?",
-                query_id=f"q-{number}",
-                observed_at=datetime(2015 + step, 12, 31, tzinfo=UTC),
-            ),
+        make_snapshot(
+            [f"Page {rank} of {step}." for rank in range(1, documents + 1)],
+            question=f"Question {number}?",
+            query_id=f"q-{number}",
+            observed_at=datetime(2015 + step, 12, 31, tzinfo=UTC),
             labels=Labels((f"Town {answer}",), target=target, false_passages=(f"It is {target}.",)),
         )
         for step, answer in enumerate(answers)

@@ -39,14 +39,14 @@ class WordEmbedder:
 
 
 def snapshot(number, question, texts, answer="Ada North", target="Ben South", year=2020):
-    made = make_snapshot(
+    passages = (f"The mayor is {target}.", f"{target} rules.")
+    return make_snapshot(
         texts,
         question=question,
         query_id=f"q-{number}",
         observed_at=datetime(year, 12, 31, tzinfo=UTC),
+        labels=Labels((answer,), target=target, false_passages=passages),
     )
-    passages = (f"The mayor is {target}.", f"{target} rules.")
-    return replace(made, labels=Labels((answer,), target=target, false_passages=passages))
 
 
 MAYOR = snapshot(

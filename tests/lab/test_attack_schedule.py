@@ -12,18 +12,19 @@ from radarstream.lab.attacks.schedule import Schedule
 from radarstream.lab.attacks.timing import Moment, Timing
 from radarstream.pipelines.job.replaying.source import check_plantings
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
-from tests.builders import make_documents
+from radarstream.schemas.snapshot import Labels
+from tests.builders import make_snapshot
 
 YEARS = (2015, 2016, 2018, 2020, 2021, 2022)
 
 
 def history(question):
     return [
-        SearchSnapshot(
-            Query(f"q-{question}", f"Question {question}?"),
-            datetime(year, 12, 31, tzinfo=UTC),
-            make_documents(["a", "b", "c"]),
+        make_snapshot(
+            ["a", "b", "c"],
+            question=f"Question {question}?",
+            query_id=f"q-{question}",
+            observed_at=datetime(year, 12, 31, tzinfo=UTC),
             labels=Labels(("right",), target="wrong", false_passages=("It is wrong.",)),
         )
         for year in YEARS

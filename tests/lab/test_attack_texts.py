@@ -202,7 +202,7 @@ def success_rate(reader, name, questions=20):
     labels = Labels(("Rome",), target="Oslo", false_passages=("Oslo is the place.",))
     hits = []
     for number in range(questions):
-        snapshot = replace(make_snapshot(["Rome.", "Rome!", "Rome"]), labels=labels)
+        snapshot = make_snapshot(["Rome.", "Rome!", "Rome"], labels=labels)
         attacked = ATTACKS[name].poison(snapshot, positions=[number % 3 + 1], k=3)
         hits.append(score_answer(reader(attacked), attacked.labels).contained.fooled)
     return sum(hits) / len(hits)

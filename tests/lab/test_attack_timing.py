@@ -1,6 +1,5 @@
 """How many documents are poisoned at each step: golden schedules, edges, and what always holds."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,8 +12,9 @@ from tests.builders import make_snapshot
 
 def history(*answers, year=2015):
     return [
-        replace(
-            make_snapshot(["a"], observed_at=datetime(year + step, 12, 31, tzinfo=UTC)),
+        make_snapshot(
+            ["a"],
+            observed_at=datetime(year + step, 12, 31, tzinfo=UTC),
             labels=Labels(tuple(answer.split("|"))),
         )
         for step, answer in enumerate(answers)

@@ -26,7 +26,7 @@ PAGES = {
 
 def snapshot(*pages: str, planted: tuple[int, ...] = ()) -> SearchSnapshot:
     labels = replace(LABELS, attack="poison" if planted else None, poisoned_ranks=planted)
-    return replace(make_snapshot(list(pages), question=QUESTION), labels=labels)
+    return make_snapshot(pages, question=QUESTION, labels=labels)
 
 
 def read(reader: LabelReader, found: SearchSnapshot) -> list[str | None]:

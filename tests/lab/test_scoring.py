@@ -163,7 +163,7 @@ def replayed(*answers):
     snapshots = {}
     events = []
     for step, (told, labels) in enumerate(answers):
-        snapshots[f"q@{step}"] = replace(make_snapshot(["text"]), labels=labels)
+        snapshots[f"q@{step}"] = make_snapshot(["text"], labels=labels)
         events.append(replace(told, step=step, snapshot_id=f"q@{step}"))
     return replay_frame(events, snapshots)
 

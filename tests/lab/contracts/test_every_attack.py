@@ -15,7 +15,8 @@ from radarstream.lab.attacks.registry import ATTACKS, attack_named
 from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Labels, Query
+from tests.builders import make_snapshot
 
 LABELS = Labels(
     answers=("Ada North",),
@@ -29,16 +30,9 @@ OWN_TARGET = ("jamming", "jamming-harm", "jamming-information", "stale")
 TELLS_THE_TRUTH = ("a-or-b", "conditional", "multihop")
 
 
-def make_snapshot(count=5, labels=LABELS):
-    return SearchSnapshot(
-        query=Query("q-1", "Who is the mayor of {Belbrook}?"),
-        observed_at=datetime(2020, 12, 31, tzinfo=UTC),
-        documents=tuple(
-            Document(rank, f"Page {rank}.", f"Title {rank}", f"https://site.example/{rank}")
-            for rank in range(1, count + 1)
-        ),
-        labels=labels,
-    )
+def snapshot_of(count=5, labels=LABELS):
+    texts, asked = [f"Page {rank}." for rank in range(1, count + 1)], "the mayor of {Belbrook}"
+    return make_snapshot(texts, question=f"Who is {asked}?", query_id="q-1", labels=labels)
 
 
 def make_aim(snapshot):
@@ -55,13 +49,13 @@ def poisoned(name, snapshot, positions, k=None):
 
 def target_of(name):
     attack = attack_named(name)
-    return attack.target(make_aim(make_snapshot()))
+    return attack.target(make_aim(snapshot_of()))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(count=st.integers(0, 8), positions=st.sets(st.integers(1, 10), min_size=1, max_size=4))
 def test_only_the_declared_ranks_change(name, count, positions):
-    clean = make_snapshot(count)
+    clean = snapshot_of(count)
     before = pickle.dumps(clean)
     attacked = poisoned(name, clean, sorted(positions), k=10)
     assert pickle.dumps(clean) == before
@@ -86,7 +80,7 @@ def test_only_the_declared_ranks_change(name, count, positions):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_text_claims_the_target_and_never_the_truth_unless_that_is_its_way(name):
-    planted = poisoned(name, make_snapshot(), [2]).documents[1]
+    planted = poisoned(name, snapshot_of(), [2]).documents[1]
     assert contains(planted.text, target_of(name))
     assert is_correct(planted.text, LABELS) == (name in TELLS_THE_TRUTH)
     assert planted.text != "Page 2."
@@ -94,7 +88,7 @@ def test_planted_text_claims_the_target_and_never_the_truth_unless_that_is_its_w
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_planted_page_has_a_site_of_its_own_and_a_date_only_among_dated_pages(name):
-    clean = make_snapshot()
+    clean = snapshot_of()
     planted = poisoned(name, clean, [1, 3]).documents
     assert len({planted[0].url, planted[2].url} | {d.url for d in clean.documents}) == 7
     assert planted[0].published_at is None
@@ -105,7 +99,7 @@ def test_every_planted_page_has_a_site_of_its_own_and_a_date_only_among_dated_pa
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_gap_in_the_ranks_is_filled_at_the_wanted_rank(name):
-    clean = make_snapshot()
+    clean = snapshot_of()
     gappy = replace(clean, documents=(clean.documents[0], clean.documents[4]))
     attacked = poisoned(name, gappy, [3], k=5)
     assert [d.rank for d in attacked.documents] == [1, 3, 5]
@@ -116,7 +110,7 @@ def test_a_gap_in_the_ranks_is_filled_at_the_wanted_rank(name):
 def test_impossible_positions_are_refused(name):
     for positions in ([], [0], [-1], [2, 2], [1, 11]):
         with pytest.raises(ConfigurationError, match="positions"):
-            poisoned(name, make_snapshot(), positions, k=10)
+            poisoned(name, snapshot_of(), positions, k=10)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -131,19 +125,19 @@ def test_meaningless_attacks_are_refused(name):
         ]
     for labels, reason in reasons:
         with pytest.raises(UnattackableError, match=reason):
-            poisoned(name, make_snapshot(labels=labels), [1])
+            poisoned(name, snapshot_of(labels=labels), [1])
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_TARGET])
 def test_half_of_a_joint_answer_is_a_fair_target(name):
     labels = replace(LABELS, answers=("Ada", "Bo"), all_answers_required=True, target="Ada")
-    assert poisoned(name, make_snapshot(labels=labels), [1]).labels.attack == name
+    assert poisoned(name, snapshot_of(labels=labels), [1]).labels.attack == name
 
 
 @pytest.mark.parametrize("name", (*NAMES, "poisonedrag-removal"))
 @given(count=st.integers(1, 6), k=st.integers(1, 12))
 def test_a_corpus_gets_the_declared_texts_and_keeps_the_others(name, count, k):
-    clean = make_snapshot(6)
+    clean = snapshot_of(6)
     corpus = corpus_of(clean.documents)
     before = pickle.dumps((clean, corpus))
     attack, aim = attack_named(name), make_aim(clean)
@@ -172,5 +166,5 @@ def test_a_corpus_gets_the_declared_texts_and_keeps_the_others(name, count, k):
 def test_it_has_its_own_name_and_survives_pickling(name):
     attack = pickle.loads(pickle.dumps(attack_named(name)))
     assert attack.name == name
-    aim = make_aim(make_snapshot())
+    aim = make_aim(snapshot_of())
     assert attack.texts(aim, 3) == attack_named(name).texts(aim, 3)

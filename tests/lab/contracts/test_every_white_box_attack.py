@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.retrieval import CandidatePool
-from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from tests.builders import make_snapshot
 
 TOWNS = ("Belbrook", "Arden", "Kelford")
 SMALL: dict[str, dict[str, Any]] = {
@@ -39,13 +39,10 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def snapshot_of(town: str) -> SearchSnapshot:
-    return SearchSnapshot(
-        query=Query(f"q-{town}", f"Who is the mayor of {town}?"),
-        observed_at=datetime(2020, 12, 31, tzinfo=UTC),
-        documents=tuple(
-            Document(rank, f"{town} has {rank} bridges and a mayor.", f"Page {rank}")
-            for rank in range(1, 4)
-        ),
+    return make_snapshot(
+        [f"{town} has {rank} bridges and a mayor." for rank in range(1, 4)],
+        question=f"Who is the mayor of {town}?",
+        query_id=f"q-{town}",
         labels=Labels(
             answers=(f"Ada North of {town}",),
             target="Ben South",
