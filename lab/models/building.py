@@ -83,6 +83,13 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
 }
 
+SCRIPTED: Final = {
+    GRADIENTS: ScriptedGradients,
+    SURROGATE: ScriptedGradients,
+    MASKED: ScriptedMasked,
+    ATTENTION: ScriptedAttention,
+}
+
 
 class Transformers(Section):
     """A network of transformers."""
@@ -154,25 +161,29 @@ def with_retrieval_models(
     """The models, and those of these names behind the response cache, as far as settings name any.
     Raises ConfigurationError where settings are wrong, or weights or libraries are missing.
     """
-    chosen, built = retrieval_models(settings), dict[str, Model | None]()
-    if GRADIENTS in names:
-        built[GRADIENTS] = build_gradients(settings.embedder)
-    if SURROGATE in names and chosen.surrogate is not None:
-        built[SURROGATE] = build_gradients(chosen.surrogate)
-    if MASKED in names:
-        built[MASKED] = build_masked(chosen.masked)
-    if ATTENTION in names:
-        built[ATTENTION] = build_attention(chosen.attention, models.tokens)
+    chosen = retrieval_models(settings)
+    sections = {
+        GRADIENTS: settings.embedder,
+        SURROGATE: chosen.surrogate,
+        MASKED: chosen.masked,
+        ATTENTION: chosen.attention,
+    }
     plugins = {
         name: Cached(model, cache, entries=ENTRIES)
-        for name, model in built.items()
-        if model is not None
+        for name, section in sections.items()
+        if name in names and (model := build_network(name, section, models.tokens)) is not None
     }
     return replace(models, plugins=plugins)
 
 
-def build_gradients(settings: s.EmbedderSettings) -> Model:
-    """Create what tells the gradients of an encoder. Raises ConfigurationError."""
+def build_network(
+    name: str,
+    settings: s.EmbedderSettings | MaskedSettings | AttentionSettings | None,
+    tokens: TokenScorer | None,
+) -> Model | None:
+    """Create the model of this name; None if there is none. `tokens` tells token probabilities,
+    which the substitute for attention asks. Raises ConfigurationError.
+    """
     match settings:
         case s.SentenceEmbedder():
             from radarstream.lab.models.gradient_encoder import GradientEncoder
@@ -180,41 +191,21 @@ def build_gradients(settings: s.EmbedderSettings) -> Model:
             encoder = GradientEncoder(settings.model)
             encoder.check()
             return encoder
-        case s.ScriptedEmbedder():
-            return ScriptedGradients(log=NoLog())
-    assert_never(settings)
-
-
-def build_masked(settings: MaskedSettings) -> Model | None:
-    """Create what tells how probable hidden words are; None if nothing does."""
-    match settings:
-        case Transformers():
+        case Transformers() if name == MASKED:
             from radarstream.lab.models.masked_language_model import MaskedLanguageModel
 
             model = MaskedLanguageModel(settings.model)
             model.check()
             return model
-        case CausalSubstitute():
-            from radarstream.lab.models import causal_substitute
-
-            return causal_substitute.CausalSubstitute(settings.model_path, settings.threads)
-        case Scripted():
-            return ScriptedMasked(log=NoLog())
-        case Missing():
-            return None
-    assert_never(settings)
-
-
-def build_attention(settings: AttentionSettings, tokens: TokenScorer | None) -> Model | None:
-    """Create what tells how attention is shared; None if nothing does. Raises ConfigurationError.
-    `tokens` tells token probabilities, which the substitute for attention asks.
-    """
-    match settings:
         case Transformers():
             insist_on("torch", "transformers")
             from radarstream.lab.models.transformers_attention import TransformersAttention
 
             return TransformersAttention(model_directory(settings.model))
+        case CausalSubstitute():
+            from radarstream.lab.models import causal_substitute
+
+            return causal_substitute.CausalSubstitute(settings.model_path, settings.threads)
         case LeaveOneOut():
             if tokens is None:
                 raise ConfigurationError(
@@ -222,9 +213,9 @@ def build_attention(settings: AttentionSettings, tokens: TokenScorer | None) -> 
                     "see `retrieval.models.attention` and the section `tokens`"
                 )
             return AblatedAttention(tokens)
-        case Scripted():
-            return ScriptedAttention(log=NoLog())
-        case Missing():
+        case Scripted() | s.ScriptedEmbedder():
+            return SCRIPTED[name](log=NoLog())
+        case Missing() | None:
             return None
     assert_never(settings)
 

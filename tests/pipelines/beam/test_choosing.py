@@ -65,7 +65,7 @@ class Gradients(ScriptedGradients):
 def gradients(monkeypatch: pytest.MonkeyPatch) -> Gradients:
     """The models of a process, made anew for each test."""
     encoder = Gradients()
-    monkeypatch.setattr(building, "build_gradients", lambda _: encoder)
+    monkeypatch.setattr(building, "build_network", lambda *_: encoder)
     monkeypatch.setattr(build, "build_generator", lambda _: scripted_models().generator)
     return encoder
 
