@@ -64,16 +64,10 @@ def test_a_study_goes_on_and_refuses_another(history: Path, tmp_path: Path) -> N
     table = first.run()
     # two defences, three conditions, two questions of three steps
     assert table.height == 36
-    assert (
-        set(table["contender"]) == {"radar", "vanilla (none)"} or table["contender"].n_unique() == 2
-    )
+    assert set(table["contender"]) == {"radar", "vanilla"}
     assert first.report is not None and first.report.exists()
-    assert first.board is not None and {cell.condition for cell in first.board.cells} == {
-        "benign",
-        "pia@1",
-        "poison@1",
-        "all attacks",
-    }
+    assert first.board is not None
+    assert first.board.groups == ("benign", "pia@1", "poison@1", "all attacks")
     lines = (tmp_path / "rows.jsonl").read_text()
     assert study().run().equals(table)
     assert (tmp_path / "rows.jsonl").read_text() == lines
