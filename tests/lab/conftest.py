@@ -1,5 +1,6 @@
-"""A file of questions, a tiny encoder on disk, and browsers for pages."""
+"""A file of questions, a tiny encoder on disk, one thread, and browsers for pages."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,13 @@ def questions(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_encoders.build(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Small batches gain nothing from a second thread, and lose much where others work."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -1,6 +1,6 @@
 """HotFlip on MiniLM and on a bag of words: similarity only grows, and texts are read as written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,16 +42,6 @@ class Shelf(dict[bytes, bytes]):
         assert subjects is not None
         assert subjects.keys() == values.keys()
         self.update(values)
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """Small batches gain nothing from a second thread, and lose much where others work."""
-    torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def words() -> Tools:

@@ -30,13 +30,10 @@ CALM = {"disturbance": Disturbance.TOKENS, "token_dropout": 0.0}
 
 
 @pytest.fixture
-def network(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
-    """One thread: busy cores make tiny matrices slow. Batches of two or three runs."""
+def network(directory: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> Network:
+    """With batches of two or three runs."""
     monkeypatch.setattr(gradient_runs, "MOST_TOKENS", 24)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield bundled_network(directory, "cpu")
-    torch.set_num_threads(threads)
+    return bundled_network(directory, "cpu")
 
 
 @contextmanager
