@@ -80,9 +80,11 @@ class Axis:
 
     def along(self, field: str, **more: Any) -> Spec:
         """The channel of a field along this axis."""
-        ticks: Spec = {"tickCount": 5} | ({"format": ".0%"} if self.percent else {})
+        ticks: Spec = {"tickCount": 5, "labelOverlap": True}
+        if self.percent:
+            ticks["format"] = ".0%"
         if self.whole:
-            ticks = {"values": self.whole, "format": "d", "labelOverlap": True}
+            ticks |= {"values": self.whole, "format": "d"}
         scale = {"domain": [self.low, self.high], "nice": False, "zero": False}
         axis = {"title": shorten(self.title, MAX_TITLE) or None, **ticks, **more}
         return {"field": field, "scale": scale, "axis": axis}

@@ -217,7 +217,8 @@ def check_page(
     for width in widths:
         show(browser, file, width)
         if labels and width == WIDE:
-            assert browser.execute_script(UNTIDY) == []
+            untidy = browser.execute_script(UNTIDY)
+            assert untidy == [], untidy
         unfolding(browser)
         extent = "return [document.documentElement.scrollWidth, window.innerWidth]"
         scrolled, seen = browser.execute_script(extent)
