@@ -35,6 +35,10 @@ _DEFINITE: Final = re.compile(
     r" (?P<rest>(?:is|was|are|were|became|won) the .+?)[.!]?",
     re.IGNORECASE,
 )
+_NAMED: Final = re.compile(
+    r"[Tt](?P<kind>he .{1,100}?) (?P<verb>is|was|are|were) "
+    r"(?P<answer>(?!.*\b(?:is|was|are|were|who|which|and|but)\b)[A-Z\d][^,;:]{0,100}?)[.!]?"
+)
 DENYING: Final = "the claim denies something: check what it denies"
 UNREAD: Final = "the model made no question of the claim that it answers: word it more plainly"
 
@@ -76,14 +80,19 @@ def read_claims(models: Models, texts: Sequence[str]) -> list[Claim | ClaimError
 
 
 def definite(text: str) -> Claim | None:
-    """An English claim about the one of a kind, which names it first; None for any other.
+    """An English claim about the one of a kind, which names it first or last; None for any other.
 
     >>> definite("Lima is the capital of Peru.").question
     'What is the capital of Peru?'
+    >>> definite("The mayor of Exampleton is Ann Lee.").question
+    'What is the mayor of Exampleton?'
     >>> definite("Lima is a city."), definite("It is the capital.")
     (None, None)
     """
-    found = _DEFINITE.fullmatch(" ".join(text.split()))
+    whole = " ".join(text.split())
+    if found := _NAMED.fullmatch(whole):
+        return Claim(text, f"What {found['verb']} t{found['kind']}?", found["answer"])
+    found = _DEFINITE.fullmatch(whole)
     return Claim(text, f"What {found['rest']}?", found["answer"]) if found else None
 
 
@@ -100,15 +109,22 @@ def parse_question(reply: str) -> str:
 
 def claim_of(text: str, question: str, reply: str) -> Claim | ClaimError:
     """The claim with its question and what a model replied to that; a ClaimError if the claim does
-    not say the answer, or if they lack a number or too many words of it.
+    not say the answer, the question says it, or they lack a number, a name or too many words of it.
     """
     answer = parse_answer(reply, question)
     if answer.abstained or quote_of(answer.text, question, text) is None:
         return ClaimError(UNREAD)
     words, kept = _words(text), _words(f"{question} {answer.text}")
-    numbers = {word for word in words if any(map(str.isdigit, word))}
+    needed = {word for word in words if any(map(str.isdigit, word))} | _words(_names_in(text))
     enough = len(words & kept) >= ENOUGH_OF_CLAIM * len(words)
-    return Claim(text, question, answer.text) if enough and numbers <= kept else ClaimError(UNREAD)
+    if not enough or not needed <= kept or _words(answer.text) <= _words(question):
+        return ClaimError(UNREAD)
+    return Claim(text, question, answer.text)
+
+
+def _names_in(text: str) -> str:
+    """The words that begin with a capital, but for the first, which always may."""
+    return " ".join(word for word in text.split()[1:] if word[:1].isupper())
 
 
 def _words(text: str) -> set[str]:
