@@ -10,8 +10,9 @@ import numpy as np
 
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.attribution import Case, RankedText
+from radarstream.schemas.codec import encode
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
-from radarstream.schemas.records import Limits
+from radarstream.schemas.records import Limits, LogPosition, RawRecord
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
 
@@ -46,6 +47,13 @@ def make_snapshot(
 ) -> SearchSnapshot:
     query, documents = Query(query_id, question), make_documents(texts)
     return SearchSnapshot(query, observed_at, documents, Provenance.SIMULATED, labels)
+
+
+def logged(given: SearchSnapshot | bytes, offset: int, partition: int = 0) -> RawRecord:
+    """A snapshot, or any bytes, at a place of the log "e"."""
+    payload = given if isinstance(given, bytes) else encode(given)
+    place = LogPosition("e", partition, offset)
+    return RawRecord(f"e/search.snapshots/{partition}", offset, payload, log=place)
 
 
 def make_case(

@@ -1,12 +1,19 @@
-"""Every crash point twice and a broker that dies, with real processes; `make chaos` does more."""
+"""What dies in a short run with real processes, and what chaos computes; `make chaos` does more."""
 
+from collections import Counter, defaultdict
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.chaos import flink_run
 from tests.chaos.dying_worker import POINTS
 from tests.chaos.findings import out_of_order, repeated_calls
+from tests.chaos.flink_promises import LATENESS_S, Size, disordered
 from tests.chaos.run import SHORT, run_chaos
+from tests.chaos.two_workers import SHORT as TWO
+from tests.chaos.two_workers import run_two_workers
+from tests.postgresql import server_binaries
 
 
 @pytest.mark.long
@@ -18,6 +25,37 @@ def test_nothing_is_lost_whatever_dies(tmp_path: Path) -> None:
     assert found["sound"], outcome.record()
     assert found["repeated_publications"] > 0, "nothing was ever published again"
     assert found["calls_repeated_in_flight"] > 0, "no call was ever cut off"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(server_binaries() is None, reason="no PostgreSQL to kill: install pgserver")
+def test_two_workers_on_every_partition_outlive_broker_and_database(tmp_path: Path) -> None:
+    told: list[str] = []
+    outcome = run_two_workers(TWO, tmp_path, told.append)
+    assert outcome.sound, (outcome.record(), told)
+
+
+def test_disorder_stays_within_the_allowed_lateness_and_is_disorder() -> None:
+    newest: dict[str, float] = defaultdict(lambda: float("-inf"))
+    late = 0
+    for snapshot in disordered(Size(), [f"cup-{n}" for n in range(8)]):
+        time_s = snapshot.observed_at_ms / 1_000
+        for query in (snapshot.query.id, "any"):
+            assert time_s > newest[query] - LATENESS_S
+        late += time_s < newest[snapshot.query.id]
+        for query in (snapshot.query.id, "any"):
+            newest[query] = max(newest[query], time_s)
+    assert late > 50
+
+
+@pytest.mark.parametrize("size", [flink_run.Size(), flink_run.SHORT])
+def test_every_kill_on_flink_has_its_stage(size: flink_run.Size) -> None:
+    drawn = flink_run.stages(size, Random(0))
+    assert len(drawn) == len(size.parallelisms)
+    names = ("task manager", "job manager", "Python worker", "worker pool")
+    kills = (size.task_manager_kills, size.job_manager_kills, size.worker_kills, size.pool_kills)
+    killed = Counter(kind for kinds in drawn for kind in kinds)
+    assert killed == +Counter(dict(zip(names, kills, strict=True)))
 
 
 @pytest.mark.parametrize(

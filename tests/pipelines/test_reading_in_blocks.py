@@ -1,6 +1,7 @@
 """Documents are read in rank order in blocks, and only until the rule is met."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,14 +9,14 @@ import pytest
 from radarstream.defenses.voices import Voices
 from radarstream.pipelines.beam.folding import Parked, Recorded, gathered, outgoing
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.values import Concluded
+from radarstream.pipelines.round.values import Concluded, Ready
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.records import RawRecord
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Reason
 from tests.builders import make_snapshot
@@ -65,6 +66,15 @@ def test_more_is_read_before_an_answer_that_no_memory_confirms() -> None:
     assert (first.answer, len(first.seen)) == ("Rome", 9)  # 3 : 3 of the first 6 settles nothing
     event, _ = pipeline.answer(snapshot("a", CALM), memory)
     assert (event.answer, len(event.seen)) == ("Rome", 3)
+
+
+def test_neither_the_order_in_which_documents_are_given_nor_labels_matter() -> None:
+    pipeline, torn = pipeline_of(), snapshot("a", TORN)
+    labels = Labels(answers=("Rome",), target="Oslo", attack="pia", poisoned_ranks=(1,))
+    for other in (replace(torn, documents=torn.documents[::-1]), replace(torn, labels=labels)):
+        assert events_of(pipeline, [other]) == events_of(pipeline, [torn])
+        (ready,) = pipeline.gather([other])
+        assert isinstance(ready, Ready) and "pia" not in repr(ready.evidence)
 
 
 @pytest.mark.parametrize("claims", [CALM, TORN, LATE], ids=["calm", "torn", "late"])

@@ -2,45 +2,33 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, RERANKERS, build_defense, build_reranker
 from radarstream.lab.models.leave_one_out import AblatedAttention
-from radarstream.lab.models.scripted_networks import ScriptedAttention, ScriptedMasked
+from radarstream.lab.models.scripted_networks import (
+    ScriptedAttention,
+    ScriptedGradients,
+    ScriptedMasked,
+)
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
 from tests.builders import make_snapshot
-from tests.pools import gradients, saliences
 from tests.scripted_models import scripted_models
 
-
-class Insights:
-    """A scripted network."""
-
-    model_id = "insights"
-
-    def probe(self, queries):
-        rows = [gradients(query) for query in queries]
-        return np.array([row @ row.T for row in rows])
-
-    def saliences(self, queries):
-        return [saliences(query) for query in queries]
-
-    def masked(self, queries):
-        return [np.full(len(query.spans), 0.6) for query in queries]
-
-    def attention(self, queries):
-        return ScriptedAttention().attention(queries)
+NETWORKS = {
+    "gradients": ScriptedGradients(),
+    "masked": ScriptedMasked(),
+    "attention": ScriptedAttention(),
+}
 
 
 def models() -> Models:
-    own = dict.fromkeys(("gradients", "masked", "attention"), Insights())
-    return replace(scripted_models(), tokens=ScriptedTokens(), plugins=own)
+    return replace(scripted_models(), tokens=ScriptedTokens(), plugins=NETWORKS)
 
 
 @pytest.mark.parametrize("name", sorted(RERANKERS))
@@ -80,12 +68,12 @@ def test_the_models_that_only_a_reranker_asks_are_named(name: str):
         "attention": AblatedAttention(ScriptedTokens()),
         "masked": ScriptedMasked(model_id="a substitute"),
     }
-    asked = replace(models(), plugins={**models().plugins, **substitutes})
+    asked = replace(models(), plugins=NETWORKS | substitutes)
     snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
     (found,) = rerank(build_reranker(name), 4, [snapshot], asked, Costs())
     expected = {
-        "prog_rank": ("insights",),
-        "gmtp": ("insights", "a substitute"),
+        "prog_rank": (ScriptedGradients().model_id,),
+        "gmtp": (ScriptedGradients().model_id, "a substitute"),
         "attention_variance": (f"leave-one-out-substitute-1/{ScriptedTokens().model_id}",),
     }
     assert found.reranking.models == expected.get(name)

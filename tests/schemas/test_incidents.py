@@ -1,24 +1,42 @@
 """Names of senders: nobody's may look like another's."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from radarstream.pipelines.job.incidents.intake import checked
 from radarstream.schemas.codec import decode_complaint
 from radarstream.schemas.errors import InputError
+from radarstream.schemas.incidents import Complaint
 from radarstream.schemas.names import flaw_of, plain_name
+from tests.wire_samples import COMPLAINT
+
+
+def sent_by(name: str) -> Complaint:
+    """A complaint as it is on the wire, read."""
+    told = {"schema": "answer.complaint/1", "sender": name, "query_id": "cup"}
+    told["sent_at"] = "2025-06-01T12:00:00Z"
+    return decode_complaint(json.dumps(told).encode(), now=None)
 
 
 @pytest.mark.parametrize(
     "name", [" ", "ada ", "ada\xa0lovelace", "ada  lovelace", "\u3164", "ada\u2800", "a\u115fda"]
 )
 def test_white_space_and_fillers_make_no_other_name(name: str) -> None:
-    complaint = {"schema": "answer.complaint/1", "sender": name, "query_id": "cup"}
-    complaint["sent_at"] = "2025-06-01T12:00:00Z"
     with pytest.raises(InputError, match="do not show"):
-        decode_complaint(json.dumps(complaint).encode(), now=None)
-    complaint["sender"] = "Ada Lovelace"
-    assert decode_complaint(json.dumps(complaint).encode(), now=None).sender == "Ada Lovelace"
+        sent_by(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["\u0430da", "ada\x1b[2J", "ada\x9b", "a\u202eda", "\ud800", "ada\n", "x" * 201, ""]
+)
+def test_a_complaint_of_a_name_that_hides_something_is_refused(name: str) -> None:
+    """By the wire format, and where a person types it."""
+    with pytest.raises(InputError):
+        sent_by(name)
+    with pytest.raises(InputError):
+        checked(replace(COMPLAINT, sender=name))
 
 
 def test_names_that_look_like_others_are_flawed() -> None:
@@ -59,11 +77,11 @@ def test_names_as_people_write_them_have_no_flaw() -> None:
         "\u30e4\u30de\u30c0 \u5c71\u7530 Ken",
         "\uae40\ucca0\uc218 Kim",
         "Zo\u00eb O\u2019Neil-Smith, 2nd",
+        "ada@example.org",
+        "\U0001f41d" + "x" * 199,
         "Nguy\u1ec5n Th\u1ecb H\u1ed3ng",  # Vietnamese, two marks on a letter
         "\u1eb8\u0301n\u00ec",  # Yoruba, with a mark that no letter is composed with
     ]:
         assert flaw_of(name) == ""
         assert flaw_of(plain_name(name)) == ""
-        complaint = {"schema": "answer.complaint/1", "sender": name, "query_id": "cup"}
-        complaint["sent_at"] = "2025-06-01T12:00:00Z"
-        assert decode_complaint(json.dumps(complaint).encode(), now=None).sender == name
+        assert sent_by(name).sender == name

@@ -18,7 +18,7 @@ from radarstream.pipelines.beam.graph import DefendSnapshots, run_replay
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.replaying.source import ReplayInput, survey
 from radarstream.schemas.codec import encode
-from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
+from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
@@ -116,18 +116,11 @@ def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:
     assert len(pipeline.to_runner_api().components.transforms) > 5
 
 
-def test_errors_keep_their_type_through_beam(history, tmp_path, monkeypatch) -> None:
+def test_errors_keep_their_type_through_beam(history, tmp_path) -> None:
     replayed(history, tmp_path / "out", defense={"name": "vanilla"})
     source = ReplayInput((history,), Limits(**LIMITS))
     with pytest.raises(ConfigurationError, match="vanilla"):
         run_replay(settings_for(tmp_path / "out"), source, "another")
-
-    def moved(*_: object) -> None:
-        raise StateConflictError("another writer moved query 'a' first")
-
-    monkeypatch.setattr("radarstream.pipelines.beam.folding.commit_fold", moved)
-    with pytest.raises(StateConflictError):
-        run_replay(settings_for(tmp_path / "fresh"), source, "another")
 
 
 def test_a_survey_that_fails_leaves_what_an_earlier_one_kept(history: Path, tmp_path: Path) -> None:

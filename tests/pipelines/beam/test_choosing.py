@@ -33,11 +33,10 @@ from radarstream.schemas.codec import decode_answer, encode
 from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.memory import Memory
-from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Abstention, Reason
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
+from tests.builders import GIVE_ALL, OBSERVED_AT, logged, make_snapshot, scripted_settings
 from tests.pipelines.job.attributing_rig import hold
 from tests.reranking import PLANTED, WARY, Wary, crowd
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
@@ -74,12 +73,8 @@ GIVEN: dict[str, Any] = {"retrieval": WARY, "defense": GIVE_ALL, "reading": ALL_
 settings_in = partial(scripted_settings, **GIVEN)
 
 
-def record_of(snapshot: SearchSnapshot, offset: int = 0) -> RawRecord:
-    return RawRecord("e/t/0", offset, encode(snapshot), log=LogPosition("e", 0, offset))
-
-
 def led_to(settings: Settings, *snapshots: SearchSnapshot) -> list[AnswerEvent | DeadLetter]:
-    return list(MicroBatch(settings)([record_of(s, n) for n, s in enumerate(snapshots)]))
+    return list(MicroBatch(settings)([logged(s, n) for n, s in enumerate(snapshots)]))
 
 
 def answered(settings: Settings, *snapshots: SearchSnapshot) -> AnswerEvent:
@@ -153,7 +148,7 @@ def test_a_reranker_whose_model_is_down_parks_the_snapshot(tmp_path, gradients) 
         assert letter.reason is ReasonClass.MODEL_UNAVAILABLE
         assert "the encoder is down" in letter.detail
     gradients.down = False
-    replayed = MicroBatch(settings)([record_of(s, n) for n, s in enumerate(snapshots, start=2)])
+    replayed = MicroBatch(settings)([logged(s, n) for n, s in enumerate(snapshots, start=2)])
     assert list(replayed) == led_to(settings_in(tmp_path / "whole"), *snapshots)
 
 

@@ -20,10 +20,9 @@ from radarstream.pipelines.beam.cluster.job import DefendStream
 from radarstream.pipelines.beam.graph import DefendSnapshots
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError
-from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
+from radarstream.schemas.records import OutboxRecord, RawRecord
+from tests.builders import GIVE_ALL, OBSERVED_AT, logged, make_snapshot, scripted_settings
 
 TEAMS = ["Rome", "Oslo", "Bern", "Lima", "Kyiv", "Riga"]
 MINUTE = timedelta(minutes=1)
@@ -40,8 +39,7 @@ def record(minute: int, offset: int, query_id: str = "cup", partition: int = 0) 
     texts = [f"{team} won the Riverside Cup, says page {n}." for n in range(3)]
     time, question = OBSERVED_AT + minute * MINUTE, "Who won the Riverside Cup?"
     snapshot = make_snapshot(texts, question=question, query_id=query_id, observed_at=time)
-    place = LogPosition("epoch", partition, offset)
-    return RawRecord(f"epoch/search.snapshots/{partition}", offset, encode(snapshot), log=place)
+    return logged(snapshot, offset, partition)
 
 
 class Directory:
@@ -89,7 +87,7 @@ def test_any_order_of_arrival_gives_what_a_bounded_run_gives(tmp_path: Path) -> 
         for number, order in enumerate(itertools.permutations(range(4)))
         for index, minute in enumerate(order)
     ]
-    broken = RawRecord("epoch/search.snapshots/1", 999, b"{", log=LogPosition("epoch", 1, 999))
+    broken = logged(b"{", 999, partition=1)
     bounded = settings_for(tmp_path / "bounded")
     with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline:
         pipeline | beam.Create([*records, broken]) | DefendSnapshots(bounded, "")

@@ -24,9 +24,8 @@ from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import Submission
-from radarstream.schemas.codec import encode
-from radarstream.schemas.records import LogPosition, RawRecord
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot, scripted_settings
+from radarstream.schemas.records import RawRecord
+from tests.builders import GIVE_ALL, OBSERVED_AT, logged, make_snapshot, scripted_settings
 from tests.pipelines.beam.test_cluster_source import ScriptedReader
 from tests.servers import LOOPBACK, Server, free_port, listening, listens
 
@@ -104,15 +103,11 @@ def log_of(partition: int) -> list[RawRecord]:
             about = {"question": "Who won the Riverside Cup?", "query_id": query_id}
             time = OBSERVED_AT + timedelta(days=step)
             snapshot = make_snapshot(texts, observed_at=time, **about)
-            records.append(raw(partition, len(records), encode(snapshot)))
+            records.append(logged(snapshot, len(records), partition))
         if step == 4:
-            records.append(raw(partition, len(records), b'{"schema": "search.snapshot/1", '))
+            broken = b'{"schema": "search.snapshot/1", '
+            records.append(logged(broken, len(records), partition))
     return records
-
-
-def raw(partition: int, offset: int, payload: bytes) -> RawRecord:
-    place = LogPosition("epoch", partition, offset)
-    return RawRecord(f"epoch/search.snapshots/{partition}", offset, payload, log=place)
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from radarstream.pipelines.beam.cluster.kafka_source import (
 from radarstream.pipelines.beam.holding import HoldBack, event_time_of
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError
-from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.records import RawRecord
 from radarstream.schemas.times import event_time
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.builders import OBSERVED_AT, logged, make_snapshot
 
 UNHELD = partial(HoldBack, 0.0, event_time_of)
 
@@ -72,8 +72,7 @@ class ScriptedReader:
 
 def record(offset: int, minute: float | None = None, size: int = 1) -> RawRecord:
     time = OBSERVED_AT + timedelta(minutes=offset if minute is None else minute)
-    payload = encode(make_snapshot(["page " * size], observed_at=time))
-    return RawRecord("e/t/0", offset, payload, log=LogPosition("e", 0, offset))
+    return logged(make_snapshot(["page " * size], observed_at=time), offset)
 
 
 def offsets(records: Sequence[RawRecord]) -> list[int]:
@@ -246,8 +245,8 @@ def test_a_partition_that_is_listed_again_goes_on_where_it_was() -> None:
 )  # fmt: skip
 def test_what_says_no_time_is_passed_on_at_once(payload: bytes) -> None:
     assert event_time(payload) is None
-    bad = RawRecord("e/t/0", 0, payload, log=LogPosition("e", 0, 0))
-    assert follower(ScriptedReader([bad], 1, more=True), lateness_s=600.0).turn() == [0]
+    reader = ScriptedReader([logged(payload, 0)], 1, more=True)
+    assert follower(reader, lateness_s=600.0).turn() == [0]
 
 
 @given(st.datetimes(timezones=st.just(UTC)).map(lambda t: t.replace(microsecond=0)))

@@ -1,4 +1,4 @@
-"""One damaged row of what queries remember: its query waits, the others are answered."""
+"""Micro-batches over damaged rows and failing steps: a damaged query waits, the others go on."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,20 +6,27 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import mark_sent, pending, publish_outbox
-from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam import folding, graph
 from radarstream.pipelines.beam.graph import MicroBatch, run_replay
 from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.telemetry import logs
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import decode_dead_letter, encode
-from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    InputError,
+    ReasonClass,
+    StateConflictError,
+)
 from radarstream.schemas.events import AnswerEvent, DeadLetter
-from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
+from radarstream.schemas.records import OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
-from tests.builders import GIVE_ALL, scripted_settings
+from tests.builders import GIVE_ALL, logged, scripted_settings
 from tests.pipelines.beam.test_folding import snapshot_at
 
 SOUND = """'{"v":1,"a":"Rome","s":0.9,"f":0.1}'"""
@@ -51,10 +58,7 @@ def snapshots(*steps: int, queries: Iterable[str] = QUERIES) -> list[SearchSnaps
 
 
 def records(given: list[SearchSnapshot], first: int = 0) -> list[RawRecord]:
-    return [
-        RawRecord("e/t/0", offset, encode(snapshot), log=LogPosition("e", 0, offset))
-        for offset, snapshot in enumerate(given, first)
-    ]
+    return [logged(snapshot, offset) for offset, snapshot in enumerate(given, first)]
 
 
 def damage(engine: Engine, setting: str, query: str = "tea") -> None:
@@ -128,16 +132,28 @@ def test_a_resumed_replay_parks_the_damaged_query_and_answers_the_others(setting
     assert "tea/1" not in {record.event_id for record in events}
 
 
-def test_an_input_error_of_a_step_can_be_logged(settings, monkeypatch) -> None:
-    def failing(*_: object) -> None:
-        raise InputError(ReasonClass.WRONG_TYPE, "of some row")
+GONE = OperationalError("UPDATE", {}, Exception("closed"), connection_invalidated=True)
 
-    monkeypatch.setattr(folding, "commit_fold", failing)
-    with pytest.raises(InputError) as raised:
-        MicroBatch(settings)(records(snapshots(0)))
-    assert raised.value.reason is ReasonClass.WRONG_TYPE
-    assert "while running" in raised.value.detail
-    assert logs.said_of(raised.value)["reason"] == "wrong_type"
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(GONE, "transient"), (StateConflictError("moved"), "transient"),
+     (ZeroDivisionError(), "defect"), (InputError(ReasonClass.WRONG_TYPE, "a row"), "fatal")],
+)  # fmt: skip
+def test_errors_keep_their_meaning_through_the_runner(settings, monkeypatch, error, kind) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    batch = MicroBatch(settings)
+    with monkeypatch.context() as patched:
+        patched.setattr(folding, "commit_fold", failing)
+        with pytest.raises(Exception) as raised:
+            batch(records(snapshots(0)))
+    assert (kind_of(raised.value), graph.SLOTS) == (kind, {})
+    if isinstance(error, InputError):
+        assert isinstance(raised.value, InputError) and "while running" in raised.value.detail
+        assert logs.said_of(raised.value)["reason"] == "wrong_type"
+    assert len(batch(records(snapshots(0)))) == 3  # nothing of the failed run stays behind
 
 
 class Kept:

@@ -1,4 +1,4 @@
-"""Alerts: the right ones, in order, at least once, whatever fails in between."""
+"""What consumers see of an at-least-once topic; alerts: the right ones, in order, at least once."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -9,17 +9,22 @@ from functools import partial
 from pathlib import Path
 from runpy import run_path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from radarstream.connectors.webhook import Attempt
 from radarstream.pipelines.job.alerting.alerts import (
+    ANSWERS,
+    ATTRIBUTIONS,
     MESSAGE_ALERTS,
     MOST_WAITING,
     Alert,
     AlertCounts,
     Alerting,
+    Following,
+    Selection,
     Timing,
     message,
     payload,
@@ -27,14 +32,14 @@ from radarstream.pipelines.job.alerting.alerts import (
 from radarstream.pipelines.settings import AlertSettings, load_settings
 from radarstream.pipelines.settings.job import QuietHours
 from radarstream.schemas.codec import encode
-from radarstream.schemas.errors import BrokerError
-from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.errors import BrokerError, InputError
+from radarstream.schemas.events import AnswerEvent, RejectedEvent
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.clocks import FakeClock
 from tests.markdown import code_block
-from tests.wire_samples import ANSWER
+from tests.wire_samples import ANSWER, REJECTED
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "consuming.md"
@@ -121,6 +126,53 @@ def run(
     clock, reader = clock or FakeClock(ANSWER.observed_at), topic.reader(batch)
     alerting = Alerting(reader, deliver, settings, timing, stopping=stopping, clock=clock)
     return alerting.run(drained=drained)
+
+
+def seen(events: Sequence[AnswerEvent | RejectedEvent]) -> list:
+    following = Following(Selection())
+    topics = {AnswerEvent: ANSWERS, RejectedEvent: ATTRIBUTIONS}
+    shown = [following.event(topics[type(event)], encode(event)) for event in events]
+    return [event for event in shown if event is not None]
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=30),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 10)), max_size=6),
+)
+def test_repeated_tails_are_dropped(queries: list[str], crashes: list[tuple[int, int]]) -> None:
+    """A crash repeats the last events that were published before it, in their order."""
+    steps = dict.fromkeys("abc", 0)
+    originals = []
+    for query_id in queries:
+        event = answer(query_id, steps[query_id])
+        at = {"query_id": query_id, "step": event.step, "observed_at": event.observed_at}
+        originals += [event, *(replace(REJECTED, rank=rank, **at) for rank in (2, 5))]
+        steps[query_id] += 1
+    log, sent = [], 0
+    for at, again in sorted(crashes):
+        reached = min(max(at, sent), len(originals))
+        log += originals[sent:reached]
+        sent = max(0, reached - again)
+    log += originals[sent:]
+    assert seen(log) == originals
+
+
+def test_a_query_that_was_forgotten_begins_again() -> None:
+    events = [answer("cup", step) for step in range(4)]
+    events[2:] = [replace(event, step=event.step - 2) for event in events[2:]]
+    assert seen([*events, *events[2:]]) == events
+
+
+def test_what_is_not_selected_counts_as_seen() -> None:
+    following = Following(Selection(changed_only=True))
+    assert following.event(ANSWERS, encode(answer("cup", 1, changed=False))) is None
+    assert following.event(ANSWERS, encode(answer("cup", 0, changed=True))) is None
+
+
+@given(st.binary(max_size=200))
+def test_bytes_of_any_kind_are_refused_politely(data: bytes) -> None:
+    with pytest.raises(InputError):
+        Following(Selection()).event(ATTRIBUTIONS, data)
 
 
 def test_only_what_was_asked_for_is_reported() -> None:

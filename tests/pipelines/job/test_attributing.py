@@ -5,14 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
-from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.complaints import next_open
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
@@ -34,7 +30,6 @@ from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.codec import encode_state
 from radarstream.schemas.incidents import (
-    REMOVING,
     Complaint,
     ComplaintState,
     Decision,
@@ -495,38 +490,6 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     assert (release(engine, "cup"), withheld_keys(engine, ["cup"])) == (2, {})
     decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     assert key in withheld_keys(engine, ["cup"])["cup"]
-
-
-# --- false flags
-
-
-ANSWERS = st.sampled_from(["Rome", "Oslo", "rome", "Bern", "Title 1"])
-FLOODS = st.lists(st.tuples(st.integers(0, 40), ANSWERS), min_size=1, max_size=60)
-
-
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(FLOODS)
-def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(tmp_path, flood) -> None:
-    """However many strangers say that the truth is a lie."""
-    file = tmp_path / "flood.db"
-    file.unlink(missing_ok=True)
-    engine = open_engine(f"sqlite:///{file}")
-    keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome", undefended="Rome")
-    for sybil, answer in flood:
-        try:
-            complaint(engine, f"sybil-{sybil}", answer)
-        except RefusedComplaintError:
-            continue
-    for event in run_out(worker_on(engine)):
-        assert event.status not in REMOVING
-    assert withheld_keys(engine, ["cup"]) == {}
-    with engine.connect() as connection:
-        tables = METADATA.tables["complaints"]
-        stored = connection.execute(select(func.count()).select_from(tables)).scalar_one()
-    assert stored <= 41 * len({answer for _, answer in flood}) + 1
-    engine.dispose()
 
 
 def test_open_complaints_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:

@@ -5,13 +5,9 @@ from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
-import pytest
 import yaml
-from structlog.testing import CapturingLogger
 
 from radarstream.pipelines.job.answering import running
-from radarstream.pipelines.job.telemetry.observing import BatchProgress
-from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.records import RawRecord
 from tests.clocks import until
 from tests.end_to_end.running_job import produce, snapshots
@@ -34,12 +30,14 @@ class Batches:
         return []
 
 
-def test_a_batch_that_hangs_is_told_truthfully(own_broker, tmp_path, monkeypatch) -> None:
+def test_a_batch_that_hangs_and_an_idle_job_are_told_truthfully(own_broker, tmp_path, monkeypatch):
+    """An idle job is up to date, else the alert would fire for the first batch after a night."""
     options = own_broker.options(partitions=2)
     produce(options, snapshots(20))
     batches = Batches()
     monkeypatch.setattr(running, "MicroBatch", lambda _: batches)
     monkeypatch.setattr(running, "REFRESH_S", 0.05)
+    monkeypatch.setattr("radarstream.pipelines.job.answering.driver.IDLE_POLL_S", 0.05)
     with running_job(settings_for(options, tmp_path / "state.db")) as job:
         try:
             assert batches.begun.acquire(timeout=60.0)
@@ -58,54 +56,10 @@ def test_a_batch_that_hangs_is_told_truthfully(own_broker, tmp_path, monkeypatch
             (rule,) = (rule for rule in rules if rule["alert"] == "RadarstreamNoProgress")
             assert "time() - radarstream_last_commit_timestamp_seconds > 900" in rule["expr"]
             assert "sum by (instance) (radarstream_consumer_lag_records) > 0" in rule["expr"]
+            batches.may_end.release(100)
+            until(lambda: job.lag == 0)
+            commits, before = job.sum("radarstream_commits_total"), job.committed_at
+            until(lambda: job.committed_at > before)
+            assert job.sum("radarstream_commits_total") == commits
         finally:
             batches.may_end.release(100)
-
-
-def test_an_idle_job_says_that_it_is_up_to_date(own_broker, tmp_path, monkeypatch) -> None:
-    """Else the alert would fire for the first batch after a quiet night, however short."""
-    options = own_broker.options(partitions=1)
-    produce(options, snapshots(2))
-    batches = Batches()
-    batches.may_end.release(100)
-    monkeypatch.setattr(running, "MicroBatch", lambda _: batches)
-    monkeypatch.setattr(running, "REFRESH_S", 0.05)
-    monkeypatch.setattr("radarstream.pipelines.job.answering.driver.IDLE_POLL_S", 0.05)
-    with running_job(settings_for(options, tmp_path / "state.db")) as job:
-        until(lambda: job.sum("radarstream_commits_total") == 1 and job.lag == 0)
-        before = job.committed_at
-        until(lambda: job.committed_at > before)
-        assert job.sum("radarstream_commits_total") == 1
-
-
-class Counting:
-    calls, answered = 100, 90
-
-
-def test_a_long_batch_says_how_far_it_is() -> None:
-    log, meter, model, seconds = CapturingLogger(), Meter(), Counting(), [0.0]
-    progress = BatchProgress(log, meter, model, 10.0, now=lambda: seconds[0])
-
-    def batch(records: Sequence[RawRecord]) -> list[Any]:
-        for n in range(3):
-            with meter.stage("atomic answers", records=2):
-                seconds[0] += 4.0
-                model.calls, model.answered = 120, 90 + 5 * n
-                progress.tell()
-                progress.tell()
-        with pytest.raises(KeyError), meter.stage("relations", records=6):
-            raise KeyError
-        seconds[0] = 25.0
-        progress.tell()
-        return []
-
-    with meter.stage("atomic answers", records=50):  # of the batch before
-        progress.tell()
-    progress.of(batch)([RawRecord("e/t/0", n, b"") for n in range(6)])
-    seconds[0] = 1_000.0
-    progress.tell()
-    shared = {"records": 6, "model_calls": 20, "model_answers": 10}
-    assert [(call.args, call.kwargs) for call in log.calls] == [
-        (("batch_running",), shared | {"stage": "atomic answers", "done": 4, "seconds": 12.0}),
-        (("batch_running",), shared | {"stage": "relations", "done": 0, "seconds": 25.0}),
-    ]

@@ -21,8 +21,8 @@ from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics, JobMe
 from radarstream.pipelines.job.telemetry.observing import Lag, Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.schemas.errors import BrokerError, ReasonClass
-from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
+from tests.builders import logged
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
 
 INFRA = Path(__file__).resolve().parents[3] / "infra"
@@ -56,14 +56,13 @@ def exported() -> Exported:
     """What is scraped once one of each event has happened."""
     job = JobMetrics()
     job.registry.register(ModelMetrics({"generator": Generator()}))
-    record = RawRecord("e/t/0", 0, b"x", log=LogPosition("e", 0, 0))
     lag = Lag(lambda: {0: Offsets(0, 1)})
     lag.refresh()
     job.registry.register(lag)
     health = Health(1.0, 1.0)
     job.registry.register(health)
     observer = Observer(CapturingLogger(), job, health, outbox_depth=lambda: 1, lag=lag)
-    observer.polled([record])
+    observer.polled([logged(b"x", 0)])
     observer.assigned(frozenset({0}))
     observer.held_back(1)
     verdict = replace(ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED))

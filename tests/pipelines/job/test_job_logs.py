@@ -247,47 +247,39 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("calm")
 @pytest.mark.parametrize(
-    ("error", "raised", "events"),
+    ("error", "late", "raised", "logged"),
     [
-        (ConfigurationError("kafka.ca_file: no file x"), ConfigurationError, []),
-        (BrokerError("away"), BrokerError, []),
-        (DatabaseUnavailableError("away"), DatabaseUnavailableError, []),
-        (EvidenceError("ours"), EvidenceError, ["failed"]),
-        (KeyError("foreign words"), JobFailedError, ["failed"]),
+        (ConfigurationError("kafka.ca_file: no file x"), False, ConfigurationError, ""),
+        (BrokerError("away"), False, BrokerError, ""),
+        (DatabaseUnavailableError("away"), False, DatabaseUnavailableError, ""),
+        (BrokerError("away"), True, BrokerError, "failure"),
+        (DatabaseUnavailableError("away"), True, DatabaseUnavailableError, "failure"),
+        (EvidenceError("ours"), False, EvidenceError, "error"),
+        (KeyError("foreign words"), False, JobFailedError, "error"),
     ],
 )
-def test_frames_are_for_defects_only(error, raised, events, monkeypatch) -> None:
-    """What the message says in full is not logged: the command line prints it."""
+def test_frames_are_for_defects_only(error, late, raised, logged, monkeypatch) -> None:
+    """What the message says in full is not logged: the command line prints it. What fails after
+    the start is in the log too.
+    """
 
-    @contextmanager
-    def failing(*_: object, **__: object) -> Iterator[None]:
-        raise error
-        yield
-
-    monkeypatch.setattr(running, "opened_job", failing)
-    with capture_logs() as said, pytest.raises(raised) as told:
-        running.run_job(load_settings(profile="scripted"))
-    assert [line["event"] for line in said] == events
-    assert all(line["error"] is error for line in said)
-    assert "foreign words" not in str(told.value)
-
-
-@pytest.mark.usefixtures("calm")
-@pytest.mark.parametrize("error", [BrokerError("away"), DatabaseUnavailableError("away")])
-def test_what_fails_after_the_start_is_in_the_log_too(error, monkeypatch) -> None:
     class Failing:
         def run(self, **_: object) -> None:
             raise error
 
     @contextmanager
     def opened(*_: object, **__: object) -> Iterator[Failing]:
+        if not late:
+            raise error
         yield Failing()
 
     monkeypatch.setattr(running, "opened_job", opened)
-    with capture_logs() as said, pytest.raises(type(error)):
+    with capture_logs() as said, pytest.raises(raised) as told:
         running.run_job(load_settings(profile="scripted"))
-    (line,) = said
-    assert (line["event"], line["failure"]) == ("failed", type(error).__name__)
+    assert [line["event"] for line in said] == ["failed"] * bool(logged)
+    expected = {"failure": type(error).__name__, "error": error}
+    assert all(line[logged] == expected[logged] for line in said)
+    assert "foreign words" not in str(told.value)
 
 
 PRIVATE = "what-a-page-says"

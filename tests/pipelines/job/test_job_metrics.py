@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
-from structlog.testing import CapturingLogger
 
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
@@ -17,20 +16,16 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.search.paged import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import (
     OUTCOMES,
     CollectingMetrics,
     JobMetrics,
     outcome_of,
 )
-from radarstream.pipelines.job.telemetry.observing import Lag, Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
-from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.errors import BrokerError, ModelOutageError, ReasonClass
+from radarstream.schemas.errors import ModelOutageError, ReasonClass
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Provenance, Retrieval
 from radarstream.schemas.verdict import (
     Abstention,
@@ -56,19 +51,8 @@ def metrics() -> JobMetrics:
 
 
 @pytest.fixture
-def observer(metrics: JobMetrics) -> Observer:
-    health = Health(60.0, 60.0)
-    return Observer(CapturingLogger(), metrics, health, outbox_depth=lambda: 0, lag=Lag(dict))
-
-
-@pytest.fixture
 def value(metrics: JobMetrics) -> Value:
     return reader(metrics.registry)
-
-
-def records(count: int, partition: int = 0) -> list[RawRecord]:
-    places = [LogPosition("e", partition, n) for n in range(count)]
-    return [RawRecord("e/t/0", place.offset, b"x" * 10, log=place) for place in places]
 
 
 def test_answers_by_how_they_compare(metrics: JobMetrics, value: Value) -> None:
@@ -120,42 +104,6 @@ def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Valu
     metrics.outcomes([DEAD_LETTER, outage, outage], NOW)
     assert counts(("future_time", "poison"), away) == [1, 2]
     assert value("answers_total", outcome="changed") == 0
-
-
-def test_polling_publishing_committing_retrying_and_holding_back(observer, value) -> None:
-    before = value("last_commit_timestamp_seconds")
-    for polled in (records(3), records(2), []):
-        observer.polled(polled)
-    assert (value("records_polled_total"), value("polled_bytes_total")) == (5, 50)
-    observer.outbox_depth = lambda: 3
-    observer.published(12)
-    assert value("outbox_records") == 3
-    observer.outbox_depth = lambda: 0
-    observer.published(3)
-    observer.committed({0: 15})
-    observer.retried("publish", BrokerError("away"))
-    observer.retried("publish", BrokerError("away"))
-    observer.held_back(4)
-    assert [value(n) for n in ("events_published_total", "outbox_records")] == [15, 0]
-    assert value("commits_total") == 1
-    assert value("last_commit_timestamp_seconds") > before
-    assert value("retries_total", operation="publish", error="BrokerError") == 2
-    assert value("held_back_records") == 4
-
-
-def test_stages_are_timed_through_the_meter(observer: Observer, value: Value) -> None:
-    meter = Meter(observers=[observer.metrics.stage])
-    with meter.stage("atomic answers"):
-        pass
-    with pytest.raises(KeyError), meter.stage("atomic answers"):
-        raise KeyError
-    observer.took("batch", 2.0, 16)
-    observer.took("commit", 0.01)
-    assert value("stage_duration_seconds_count", stage="atomic answers") == 2
-    assert value("stage_duration_seconds_sum", stage="atomic answers") > 0.0
-    assert value("stage_duration_seconds_sum", stage="batch") == 2.0
-    assert value("batch_records_sum") == 16
-    assert value("stage_duration_seconds_count", stage="commit") == 1
 
 
 query_ids = st.text(min_size=1, max_size=20)

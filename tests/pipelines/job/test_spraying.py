@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import product
 from random import Random
 
@@ -16,7 +17,7 @@ from radarstream.connectors.state_table.incidents.quarantine import withheld_key
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
 from radarstream.pipelines.job.incidents.settling import decide
-from radarstream.schemas.incidents import REMOVING, ComplaintState, Decision, Status
+from radarstream.schemas.incidents import REMOVING, Decision, Status
 from tests.builders import make_snapshot
 from tests.pipelines.job.attributing_rig import (
     DEFAULT,
@@ -170,17 +171,13 @@ def test_fifty_names_do_not_keep_a_first_sender_waiting(engine: Engine) -> None:
     worker = worker_on(engine)
     honest = complaint(engine, "honest", "Rome", rules=SMALL)
     hours = 0
-    while state_of(engine, honest.complaint_id) == ComplaintState.OPEN:
+    waiting = partial(complaints.find_complaints, engine, limit=1_000)
+    while {r["complaint_id"]: r["state"] for r in waiting()}[honest.complaint_id] == "open":
         run_out(worker)
         worker.clock.seconds += 1 * 3600.0  # type: ignore[attr-defined]
         hours += 1
         assert hours <= 51 / HALF_AN_HOURS + 1
     assert {event.answer: event for event in run_out(worker)}["Rome"].status is Status.PROPOSED
-
-
-def state_of(engine: Engine, complaint_id: str) -> str:
-    rows = complaints.find_complaints(engine, limit=1_000)
-    return next(str(row["state"]) for row in rows if row["complaint_id"] == complaint_id)
 
 
 def test_who_was_served_today_waits_behind_who_was_not(engine: Engine) -> None:

@@ -59,8 +59,10 @@ def test_the_matrix_of_roles(app: FastAPI, client: TestClient) -> None:
     """Every route with every user: 401 without a token, 403 without the role, else neither."""
     tried = 0
     for path in OF_THEIR_OWN:
-        assert client.post(path, json={}).status_code == 401
-        assert client.post(path, json={}, headers=bearer("wrong")).status_code == 401
+        for given, code in (({}, "not_signed_in"), (bearer("wrong"), "invalid_api_key")):
+            sent = client.post(path, json={}, headers=given)
+            assert (sent.status_code, sent.json()["error"]["code"]) == (401, code)
+            assert "WWW-Authenticate" in sent.headers
     for route in iter_route_contexts(app.routes):
         if route.path in OF_THEIR_OWN:
             continue
@@ -81,7 +83,9 @@ def test_the_matrix_of_roles(app: FastAPI, client: TestClient) -> None:
 
 def outcome(sent: httpx.Response) -> str:
     """Whether a route let somebody in; the console sends those to its form who are signed out."""
-    if sent.status_code == 401 or sent.headers.get("location", "").startswith("/console/sign-in"):
+    if sent.status_code == 401 or sent.headers.get("location", "").startswith(
+        "/console/sign-in?next="
+    ):
         return "signed out"
     return "role missing" if sent.status_code == 403 else "in"
 

@@ -154,16 +154,6 @@ def test_a_tool_needs_its_role(port: int, engine: Engine) -> None:
     assert find_complaints(engine) == before
 
 
-def test_without_a_token_nothing_is_told(port: int) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    accept = {"Accept": "application/json, text/event-stream"}
-    for headers, code in (({}, "not_signed_in"), (bearer("wrong"), "invalid_api_key")):
-        address = f"http://127.0.0.1:{port}/mcp"
-        response = httpx2.post(address, json=body, headers=accept | headers)
-        assert (response.status_code, response.json()["error"]["code"]) == (401, code)
-        assert "WWW-Authenticate" in response.headers
-
-
 WHO = {"question": "Who?"}
 HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("ask", {"question": ""}), ("ask", {"question": "x" * 2_001}), ("ask", {}),

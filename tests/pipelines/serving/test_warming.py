@@ -19,11 +19,9 @@ from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.question_queue import Warming
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.errors import ModelError
+from tests.pipelines.serving.test_faults import ASKED, BASE, HEADERS, POLLING, in_hand
 from tests.scripted_models import FixedRows
-from tests.serving import FakeAsker, HeldAsker, PeopleInMemory, bearer, running, service_settings
-
-POLLING = httpx.Client(timeout=20)  # each call of httpx.get would read certificates
-BASE, HEADERS, ASKED = "http://127.0.0.1", bearer("all"), {"question": "Where?"}
+from tests.serving import FakeAsker, HeldAsker, PeopleInMemory, running, service_settings
 
 
 @dataclass
@@ -48,10 +46,6 @@ def service(
     return create_app(service_settings(folder, **serving), people=PeopleInMemory())
 
 
-def told(url: str) -> str:
-    return POLLING.get(f"{url}/metrics", headers=HEADERS).text
-
-
 def models_ready(url: str) -> bool:
     return bool(POLLING.get(f"{url}/readyz").json()["checks"]["models"])
 
@@ -66,7 +60,7 @@ def test_questions_wait_for_the_models_and_their_time_counts_from_then(tmp_path,
 
         asking = Thread(target=ask)
         asking.start()
-        while "radarstream_http_requests_in_hand 1.0" not in told(url):
+        while in_hand(url) < 1:
             assert asking.is_alive()
         for _ in range(20):
             assert not models_ready(url)

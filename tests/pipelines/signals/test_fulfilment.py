@@ -11,6 +11,7 @@ from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
     ScriptedRelations,
+    ScriptedTokens,
 )
 from radarstream.defenses.protocol import (
     AttemptAll,
@@ -18,17 +19,26 @@ from radarstream.defenses.protocol import (
     CompleteAll,
     Embed,
     LogProbs,
+    LogProbsAll,
     Norms,
     Relate,
     Request,
 )
-from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.lab.methods.ablations import LeaveOneOut
+from radarstream.pipelines.signals.fulfilment import check_needs, drive, fulfil
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    EvidenceError,
+    ModelError,
+    ModelOutageError,
+)
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.verdict import Verdict
-from tests.scripted_models import FixedRows, nan_rows, scripted_models, tasks
+from tests.scripted_models import FixedRows, last_words, nan_rows, scripted_models, tasks
 
 Steps = Generator[Request, Any, tuple[Verdict, Any]]
 
@@ -146,6 +156,36 @@ def test_lengths_of_embeddings_are_asked_for_in_one_call_and_come_in_order() -> 
     requests = {3: Norms(("a b", "c")), 1: Norms(()), 2: Norms(("d e f",))}
     found = fulfil(requests, replace(scripted_models(), embedder=Counted()))
     assert ([found[i].tolist() for i in (3, 1, 2)], len(asked)) == ([[3.0, 2.0], [], [4.0]], 1)
+
+
+def with_tokens() -> Models:
+    return replace(scripted_models(), tokens=ScriptedTokens(ScriptedGenerator(script=last_words)))
+
+
+def test_several_continuations_share_a_call_with_single_ones_and_keep_order() -> None:
+    models, (red, blue) = with_tokens(), (complete("red"), complete("blue"))
+    wanted = tuple(LogProbs((red, blue), said) for said in ("red", "bl"))
+    found = fulfil({3: LogProbsAll(wanted), 1: wanted[0], 2: LogProbsAll(())}, models)
+    assert [rows.shape for rows in found[3]] == [(2, 3), (2, 2)]
+    assert found[3][0].sum(axis=1)[0] == pytest.approx(3 * np.log(0.9999))
+    assert found[3][0].sum(axis=1)[1] < -10
+    np.testing.assert_array_equal(found[3][0], found[1])
+    assert found[2] == ()
+    assert [len(batch) for batch in models.tokens.log] == [3]  # type: ignore[union-attr]
+    bad = LogProbsAll((LogProbs((red,), "red"), LogProbs((red,), "")))
+    found = fulfil({0: bad, 1: LogProbsAll((LogProbs((red,), "red"),))}, with_tokens())
+    assert isinstance(found[0], ModelError)  # one that fails fails those asked with it alone
+    assert found[1][0].shape == (1, 3)
+
+
+def test_missing_token_probabilities_are_named_with_the_remedy() -> None:
+    (response,) = fulfil({1: LogProbs((complete("red"),), "red")}, scripted_models()).values()
+    assert isinstance(response, ModelError)
+    with pytest.raises(ConfigurationError, match="token probabilities.*`tokens`.*openai"):
+        check_needs(LeaveOneOut(), scripted_models())
+    check_needs(LeaveOneOut(), with_tokens())
+    for defense in (Radar(), Vanilla()):
+        check_needs(defense, scripted_models())
 
 
 def test_a_defect_of_a_defence_is_not_mistaken_for_a_failed_model() -> None:

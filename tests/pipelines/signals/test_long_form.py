@@ -1,6 +1,7 @@
-"""Answers at length without a change to any defence."""
+"""Answers at length without a change to any defence or attributor."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,16 +10,24 @@ from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
     ScriptedRelations,
+    ScriptedTokens,
 )
 from radarstream.connectors.models.wrapping import Wrapped
+from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.prompts import LONG_FORM, ask_at_length, build_prompt
+from radarstream.pipelines.signals.prompts import (
+    LONG_FORM,
+    answering_at_length,
+    ask_at_length,
+    build_prompt,
+)
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.tasks import TASKS
-from tests.builders import make_snapshot
+from tests.builders import make_case, make_snapshot
 
 QUESTION = "Tell me a bio of Ann Lee."
 PAGES = ["Ann Lee was born in Bern in 1900. She sang.", "It rained.", "Ann Lee was a singer."]
@@ -82,6 +91,19 @@ def test_a_failed_prompt_stays_a_failure() -> None:
     fine, failed = caught.value.outcomes
     assert fine == Completion("describe_from_passage of 1", 7, 5)
     assert isinstance(failed, ModelError)
+
+
+def test_an_attributor_compares_an_answer_at_length_with_answers_at_length() -> None:
+    tokens = ScriptedTokens(ScriptedGenerator())
+    models = Models(ScriptedGenerator(), ScriptedRelations(), ScriptedEmbedder(), tokens)
+    case = make_case([f"Ann Lee sang {n}." for n in range(9)], answer="Ann Lee sang", k=3)
+    drive([RagOrigin().attribute(case)], answering_at_length(models))
+    asked = {prompt.task for batch in models.generator.log for prompt in batch}
+    assert asked == {Task.DESCRIBE_UNAIDED, Task.DESCRIBE_FROM_DOCUMENTS}
+    (batch,) = tokens.log
+    scored = {prompt.task for query in batch for prompt in query.prompts}
+    assert scored == {Task.PREDICT_QUESTION, Task.DESCRIBE_FROM_PASSAGE}
+    assert answering_at_length(replace(models, tokens=None)).tokens is None
 
 
 @pytest.mark.parametrize("name", ["vanilla", "radar", "reliability_rag", "robust_rag"])

@@ -24,12 +24,8 @@ def test_any_text_gives_one_clean_line(text: str) -> None:
     assert len(answer.text) <= MAX_ANSWER_CHARACTERS
     assert answer.text.encode().decode().isprintable()
     assert answer.abstained == is_uninformative(answer.text)
-
-
-@given(ANY_TEXT)
-def test_parsing_its_own_answer_changes_nothing(text: str) -> None:
-    once = parse_answer(text)
-    assert parse_answer(once.text) == once
+    assert parse_answer(answer.text) == answer
+    assert len(parse_answer(text, text).text) <= MAX_ANSWER_CHARACTERS  # to any question
 
 
 @pytest.mark.parametrize(
@@ -197,8 +193,3 @@ def test_an_instruction_is_no_answer(task) -> None:
     instruction = TASKS[task].instruction
     if len(instruction.split()) >= 5:
         assert says_nothing(instruction, "Who came?")
-
-
-@given(st.text(max_size=80), st.text(max_size=80))
-def test_any_text_can_be_judged(answer: str, question: str) -> None:
-    assert says_nothing(answer, question) in (True, False)
