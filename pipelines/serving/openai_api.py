@@ -25,12 +25,9 @@ EARLY_S: Final = 2.0  # an error that shows by then has its own status; then the
 HEARTBEAT_S: Final = 10.0
 PIECE: Final = re.compile(r"\S+\s*|\s+")
 CONFIGURED: Final = "radarstream"  # the model that stands for the configured defence
-# What asks for another kind of answer than one defended text. Others, such as `temperature`, only
-# say how a model should write, and are ignored.
-UNSUPPORTED: Final = (
-    *("tools", "functions", "audio", "logprobs", "top_logprobs"),
-    *("stop", "prediction", "web_search_options"),
-)
+# What asks for another kind of answer than one defended text. Others are ignored: `temperature`
+# only says how a model should write, and of `tools` a model need not call any.
+UNSUPPORTED: Final = tuple("audio logprobs top_logprobs stop prediction web_search_options".split())
 
 
 class Loose(BaseModel):
@@ -108,6 +105,8 @@ class ChatRequest(Loose):
         """Raise ServiceError 400 for what would change the kind of the answer."""
         extra = self.model_extra or {}
         refused = [name for name in UNSUPPORTED if extra.get(name)]
+        choices = ("tool_choice", "function_call")
+        refused += [name for name in choices if extra.get(name) not in (None, "auto", "none")]
         if self.n not in (None, 1):
             refused.append("n")
         if (self.response_format or {}).get("type", "text") != "text":

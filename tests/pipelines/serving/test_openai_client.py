@@ -32,6 +32,7 @@ from tests.serving import (
 
 ASKED = [{"role": "user", "content": "What is the capital of France?"}]
 SAID = {"role": "assistant", "content": "Hello."}
+TOOLS = [{"type": "function", "function": {"name": "f"}}]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:x"}}
 
 
@@ -131,14 +132,15 @@ def test_only_the_last_user_message_is_read(client: openai.OpenAI, asker: FakeAs
         {"role": "user", "content": [{"type": "text", "text": "Who won?"}]},
         {"role": "assistant", "content": None},
     ]
-    completed(client, messages=messages, temperature=1.5, max_tokens=5, seed=1, user="x")
+    ignored = {"temperature": 1.5, "max_tokens": 5, "seed": 1, "user": "x", "tools": TOOLS}
+    completed(client, messages=messages, **ignored)
     assert (asker.asked[-1].text, asker.asked[-1].documents) == ("Who won?", ())
 
 
 @pytest.mark.parametrize(
     ("more", "param"),
     [
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"tools": TOOLS, "tool_choice": "required"}, "tool_choice"),
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
         ({"stop": ["."]}, "stop"),
