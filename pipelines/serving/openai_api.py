@@ -27,7 +27,9 @@ PIECE: Final = re.compile(r"\S+\s*|\s+")
 CONFIGURED: Final = "radarstream"  # the model that stands for the configured defence
 # What asks for another kind of answer than one defended text. Others are ignored: `temperature`
 # only says how a model should write, and of `tools` a model need not call any.
-UNSUPPORTED: Final = tuple("audio logprobs top_logprobs stop prediction web_search_options".split())
+UNSUPPORTED: Final = (
+    *("audio", "logprobs", "top_logprobs", "stop", "prediction", "web_search_options"),
+)
 
 
 class Loose(BaseModel):
