@@ -6,11 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from runpy import run_module, run_path
 from tempfile import TemporaryDirectory
 from typing import Final
+
+from tests.clocks import until
 
 REPOSITORY: Final = Path(__file__).parents[1]
 HEAVY: Final = [
@@ -41,6 +44,7 @@ class Program:
         module: str = "",
         first: Callable[[], object] = int,
     ) -> None:
+        self.out, self.err = out, err
         files = (str(out), str(err))
         environment = dict(os.environ) | variables
         self._process = FORKS.Process(
@@ -75,6 +79,21 @@ class Program:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
+    def line(self, file: Path, containing: str) -> str:
+        """The first whole line with this text in `out` or `err`, once it is there."""
+
+        def lines() -> list[str]:
+            written = file.read_text().splitlines(keepends=True) if file.exists() else []
+            return [line for line in written if containing in line and line.endswith("\n")]
+
+        until(lines, 30.0, told=file.read_text)
+        return lines()[0]
+
+    def stopped_by(self, number: int) -> int:
+        """Its exit code after a signal."""
+        self.send_signal(number)
+        return self.wait(20)
+
 
 def run(
     arguments: list[str],
@@ -101,6 +120,18 @@ def run(
     from radarstream.pipelines.cli.app import main
 
     main()
+
+
+def die_at(owner: object, name: str, last: int = 1) -> None:
+    """Have this process killed at a call of a function, before its work is done."""
+    work, calls = getattr(owner, name), count(1)
+
+    def dying(*given: object, **named: object) -> object:
+        if next(calls) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return work(*given, **named)
+
+    setattr(owner, name, dying)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.programs import Program, started
@@ -38,6 +39,13 @@ def produce(options: KafkaOptions, given: Sequence[SearchSnapshot]) -> None:
     ensure_topics(options)
     with KafkaSink(options) as sink:
         sink.publish([outbox_record(snapshot) for snapshot in given])
+
+
+def produce_raw(options: KafkaOptions, payloads: Sequence[bytes]) -> None:
+    """Publish whatever it is to the topic of snapshots."""
+    named = [(Envelope(str(n), "x", "test", str(n), "x"), data) for n, data in enumerate(payloads)]
+    with KafkaSink(options) as sink:
+        sink.publish([OutboxRecord("search.snapshots", *one) for one in named])
 
 
 def events(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:

@@ -16,15 +16,13 @@ import pytest
 from sqlalchemy import MetaData, create_engine
 
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.pipelines.round.deciding import AROUND
 from radarstream.schemas.codec import decode_dead_letter, encode
 from radarstream.schemas.errors import ReasonClass
-from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
-from tests.end_to_end.running_job import Job, produce, running_job
+from tests.end_to_end.running_job import Job, produce, produce_raw, running_job
 from tests.postgresql import POSTGRESQL
 
 SECRET = "canary-K3Y-9f31c7"
@@ -68,12 +66,6 @@ def bad() -> list[bytes]:
     ]
 
 
-def publish_raw(options: KafkaOptions, payloads: list[bytes]) -> None:
-    named = [(Envelope(str(n), "x", "test", str(n), "x"), data) for n, data in enumerate(payloads)]
-    with KafkaSink(options) as sink:
-        sink.publish([OutboxRecord("search.snapshots", *one) for one in named])
-
-
 @contextmanager
 def database(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """URL of an empty database; on PostgreSQL with the secret as the password."""
@@ -114,7 +106,7 @@ def command_lines(job: Job) -> str:
 def test_no_secret_and_no_document_text_comes_out(kind, own_broker, tmp_path, request) -> None:
     options = own_broker.options()
     produce(options, [good(f"q{n}") for n in range(3)])
-    publish_raw(options, bad())
+    produce_raw(options, bad())
     with database(kind, tmp_path, request) as url:
         variables = {**VARIABLES, "RADARSTREAM_DATABASE": url, "RADARSTREAM_JOB__DEAD_SHARE": "1"}
         variables["RADARSTREAM_TELEMETRY__LOG_LEVEL"] = "debug"

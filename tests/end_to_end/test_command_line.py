@@ -68,9 +68,10 @@ def printed_safely(text: str) -> bool:
     return all(c == "\n" or category(c) not in {"Cc", "Cf", "Cs", "Co"} for c in text)
 
 
-def test_a_replay_writes_everything_it_promises(history: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    result = run("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
+def test_a_replay_writes_everything_it_promises_and_again_asks_no_model(history, tmp_path) -> None:
+    out = tmp_path / "a[red]b"  # printed as it is
+    replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
+    result = run(*replay)
     open_yet = {"state.sqlite-wal", "state.sqlite-shm"}  # while this process lives
     assert {file.name for file in out.iterdir()} - open_yet - {".lock"} == OUTPUTS
     snapshots = lines(out / "snapshots.jsonl")
@@ -85,6 +86,21 @@ def test_a_replay_writes_everything_it_promises(history: Path, tmp_path: Path) -
     assert [stage["stage"] for stage in record["stages"]] == stages
     assert printed_safely(result.stdout)
     assert str(out / "report.html") in result.stdout
+
+    first = {f.name: f.read_bytes() for f in out.glob("*.jsonl")}
+    summary = json.loads(run(*replay, "--json").stdout)
+    assert summary["run"] == json.loads((out / "run.json").read_text())
+    assert {p["planted"] for p in summary["scores"]["defended"]} >= {0, 1}
+    again = summary["run"]["stages"]
+    assert [stage["model_calls"] for stage in again] == [0] * 4
+    assert all(stage["requests"] > 0 for stage in again)
+    run(*replay, "--resume")
+    assert {f.name: f.read_bytes() for f in out.glob("*.jsonl")} == first
+    report = out / "report.html"
+    page = report.read_bytes()
+    report.unlink()
+    assert str(report) in run("report", out).stdout.replace("\n", "")
+    assert report.read_bytes() == page
 
 
 def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: Path) -> None:
@@ -145,26 +161,6 @@ def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered
         code, _ = refused("replay", history, "--dry-run", "--baselines", name, "--out", "out")
         assert code == 2
         assert not Path("out", "answers.jsonl").exists()
-
-
-def test_a_replay_again_asks_no_model_goes_on_and_reports_alike(history, tmp_path) -> None:
-    out = tmp_path / "a[red]b"  # printed as it is
-    replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
-    assert f"{out}/report.html" in run(*replay).stdout
-    first = {f.name: f.read_bytes() for f in out.glob("*.jsonl")}
-    summary = json.loads(run(*replay, "--json").stdout)
-    assert summary["run"] == json.loads((out / "run.json").read_text())
-    assert {p["planted"] for p in summary["scores"]["defended"]} >= {0, 1}
-    stages = summary["run"]["stages"]
-    assert [stage["model_calls"] for stage in stages] == [0] * 4
-    assert all(stage["requests"] > 0 for stage in stages)
-    run(*replay, "--resume")
-    assert {f.name: f.read_bytes() for f in out.glob("*.jsonl")} == first
-    report = out / "report.html"
-    page = report.read_bytes()
-    report.unlink()
-    assert str(report) in run("report", out).stdout.replace("\n", "")
-    assert report.read_bytes() == page
 
 
 def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:

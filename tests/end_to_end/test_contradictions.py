@@ -50,7 +50,7 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "no such defence on a cluster": (SUBMIT, POSTGRES | RADER, "no defence named"),
     "what changed of attributions": (["tail", "--changed", "--attributions"], {}, "leave --chang"),
     "a plan without queries": (["watch", "--dry-run"], {}, "needs --watchlist"),
-    "no webhook": (["alert"], {}, "alerts.webhook.url is not given"),
+    "no webhook": (["alert"], {}, "alerts.webhook.url is not given, nor a channel"),
 }  # fmt: skip
 
 

@@ -1,10 +1,12 @@
 """What an analyst types: complain, attribute, incidents, quarantine; also against a broker."""
 
 import json
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,19 +21,24 @@ from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import COMPLAINTS, KEPT_ANSWERS
+from radarstream.connectors.state_table.incidents import complaints, quarantine
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
+from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.job.incidents import attributing
 from radarstream.pipelines.job.incidents.intake import take_in
+from radarstream.pipelines.job.incidents.settling import LANE
+from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.schemas.codec import decode_answer, decode_taught, encode
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.incidents import Complaint, Status
+from radarstream.schemas.incidents import Complaint, ComplaintState, Status
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import produce
-from tests.pipelines.job.attributing_rig import trusted
-from tests.programs import done
+from tests.pipelines.job.attributing_rig import events_of, trusted
+from tests.programs import die_at, done, started
 from tests.wire_samples import COMPLAINT
 
 HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"
@@ -141,6 +148,44 @@ def test_without_a_broker(config: Path) -> None:
     assert because in output and "blamed" not in output
     for unknown in ("ffffffff", ""):
         command(config, "incidents", "show", unknown, code=1)
+
+
+PLACES: dict[str, tuple[object, str]] = {  # whose function dies
+    "investigated": (attributing, "settle"),
+    "amid the transaction": (quarantine, "switch"),
+    "settled": (AttributingMetrics, "settled"),
+}
+
+
+def die_in(place: str) -> None:
+    """Have the process killed in a place."""
+    die_at(*PLACES[place])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_killed_anywhere_an_attribution_is_repeated_at_most(config: Path, place: str) -> None:
+    engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
+    trusted(engine, "ada", "bob")
+    with engine.begin() as connection:  # nothing but the lie is to be attributed
+        for row in complaints.find_complaints(engine):
+            complaints.close(connection, row["incident"], ComplaintState.JUDGED)
+    answer_of(config, LIES, "Rome")
+    for sender in ("ada", "bob"):
+        command(config, "complain", "cup", "--sender", sender)
+    said, typed = config.parent / "said", ("attribute", "--no-kafka", "--once")
+    first = partial(die_in, place)
+    with started(*typed, "--config", str(config), out=said, first=first) as dying:
+        assert dying.wait(60) == -signal.SIGKILL, said.read_text()
+    before = pending(engine, lanes={LANE})
+    ended = program(config, *typed)
+    assert ended.returncode == 0, ended.stderr
+    (event,) = events_of(engine, "cup")
+    assert (event.status, event.revision) == (Status.QUARANTINED, 0)
+    assert len(quarantine.list_quarantine(engine)) == len(event.flagged) == 3
+    (told,) = pending(engine, lanes={LANE})
+    assert before == ([told] if place == "settled" else [])
+    assert told.record.event_id.startswith("cup/0/taught/")
+    engine.dispose()
 
 
 def test_a_flood_of_names_is_one_row(config: Path) -> None:

@@ -1,9 +1,7 @@
 """A replay that is killed at any moment and resumed has the results of an undisturbed one."""
 
 import json
-import os
 import signal
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from radarstream.connectors.files import jsonl_sink
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.lab import replay
 from tests.commands import run
-from tests.programs import started
+from tests.programs import die_at, started
 
 FILES = ("answers.jsonl", "attribution.jsonl", "deadletter.jsonl", "snapshots.jsonl")
 PLACES: dict[str, tuple[Any, str, int]] = {  # whose function dies, at which call
@@ -26,17 +24,8 @@ PLACES: dict[str, tuple[Any, str, int]] = {  # whose function dies, at which cal
 
 
 def die_in(place: str) -> None:
-    """Have the process killed at a call of a function, before its work is done."""
-    owner, name, last = PLACES[place]
-    work: Callable[..., Any] = getattr(owner, name)
-    calls = iter(range(1, last + 1))
-
-    def dying(*given: Any, **named: Any) -> Any:
-        if next(calls) == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return work(*given, **named)
-
-    setattr(owner, name, dying)
+    """Have the process killed in a place."""
+    die_at(*PLACES[place])
 
 
 def rows(file: Path) -> list[dict[str, Any]]:

@@ -1,16 +1,24 @@
 """The continuous job as its users start and stop it."""
 
 from pathlib import Path
+from time import monotonic
 
 from typer.testing import CliRunner
 
-from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.pipelines.cli.app import app
 from radarstream.schemas.codec import decode_dead_letter, encode
 from radarstream.schemas.errors import ReasonClass
-from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.brokers import Broker
-from tests.end_to_end.running_job import events, produce, running_job, snapshots
+from tests.end_to_end.running_job import (
+    PATIENCE_S,
+    events,
+    produce,
+    produce_raw,
+    running_job,
+    snapshots,
+)
+from tests.postgresql import PostgresqlServer
 
 ANSWERS, DEAD = "answers.defended", "snapshots.deadletter"
 SETTINGS = Path(__file__).parents[2] / "infra" / "settings"
@@ -60,9 +68,7 @@ def test_the_runbook_works_with_the_shipped_settings(own_broker, tmp_path, monke
 def test_a_stream_of_dead_letters_ends_the_job(own_broker: Broker, tmp_path: Path) -> None:
     options = own_broker.options()
     produce(options, [])
-    broken = [Envelope(str(i), "search.snapshot", "test", str(i), "x") for i in range(30)]
-    with KafkaSink(options) as sink:
-        sink.publish([OutboxRecord("search.snapshots", envelope, b"{") for envelope in broken])
+    produce_raw(options, [b"{"] * 30)
     with running_job(options, tmp_path, RADARSTREAM_JOB__DEAD_SHARE_AFTER="20") as job:
         assert job.process.wait(60) == 3
     assert "100% of the last 20 inputs became dead letters" in job.log_file.read_text()
@@ -83,3 +89,29 @@ def test_a_history_from_files_through_the_topic(own_broker: Broker, tmp_path: Pa
     assert sorted(name for name, _ in events(options, ANSWERS)) == ["q0/0", "q0/1", "q1/0", "q1/1"]
     ((_, letter),) = events(options, DEAD)
     assert decode_dead_letter(letter).reason is ReasonClass.MALFORMED_JSON
+
+
+def test_a_start_waits_for_postgresql_and_broker_until_it_is_asked_to_stop(
+    postgresql_server: PostgresqlServer, tmp_path: Path
+) -> None:
+    variables = {
+        "RADARSTREAM_DATABASE": f"postgresql://postgres@/postgres?host={postgresql_server.socket}",
+        "RADARSTREAM_JOB__FIRST_PAUSE_S": "0.05",
+        "RADARSTREAM_JOB__LONGEST_PAUSE_S": "0.2",
+    }
+    postgresql_server.stop()
+    with running_job(KafkaOptions(bootstrap="127.0.0.1:1"), tmp_path, **variables) as job:
+        line = job.wait_for("waiting", 2)
+        assert (line["stage"], line["failure"]) == ("database", "DatabaseUnavailableError")
+        assert job.get("/healthz")[0] == 200
+        status, body = job.get("/readyz")
+        assert (status, '"database": false' in body) == (503, True)
+        assert 'radarstream_check_passed{check="database"} 0.0' in job.get("/metrics")[1]
+        postgresql_server.start()
+        deadline = monotonic() + PATIENCE_S
+        while '"waiting for broker"' not in job.get("/healthz")[1]:
+            assert monotonic() < deadline
+        status, body = job.get("/readyz")
+        assert (status, '"database": true' in body, '"broker": false' in body) == (503, True, True)
+        assert job.terminate() == 0  # in the midst of a try that lasts for ten seconds
+        assert job.log()[-1]["event"] == "stopped"

@@ -1,6 +1,6 @@
 """All roads on the same snapshots: a notebook, Beam, the job, studies and attribution agree."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -51,22 +51,11 @@ from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
 from tests.scripted_models import last_words
 
 Key = tuple[str, int]  # query id, place in its history
+Histories = Sequence[Sequence[SearchSnapshot]]
 UNREAD, UNWRITTEN, UNRELATED = "Unread", "Unwritten", "Unrelated"  # what models fail on
 CITIES = ("Rome", "Rome", "Rome", "Oslo", "Bern")
 STEPS = 5
 EASY = "voices:withstand=0"  # GIVE_ALL in a study
-
-
-@dataclass
-class Generator(ScriptedGenerator):
-    """Fails on documents that say `UNREAD`, and on any later prompt with `UNWRITTEN`."""
-
-    def complete(self, prompts: Sequence[Prompt]) -> Any:
-        for prompt in prompts:
-            early = prompt.task in (Task.ATOMIC_ANSWER, Task.DESCRIBE_FROM_PASSAGE)
-            if any((UNREAD if early else UNWRITTEN) in passage for passage in prompt.passages):
-                raise ModelError("the generator failed")
-        return super().complete(prompts)
 
 
 @dataclass
@@ -80,7 +69,13 @@ class Relations(ScriptedRelations):
 
 
 def written(prompt: Prompt) -> str:
-    """The claim of most passages; shown to be long where a description is asked for."""
+    """The claim of most passages; shown to be long where a description is asked for.
+
+    It fails on documents that say `UNREAD`, and on any later prompt with `UNWRITTEN`.
+    """
+    early = prompt.task in (Task.ATOMIC_ANSWER, Task.DESCRIBE_FROM_PASSAGE)
+    if any((UNREAD if early else UNWRITTEN) in passage for passage in prompt.passages):
+        raise ModelError("the generator failed")
     word = last_words(prompt).removeprefix("At length ")
     at_length = prompt.task.value.startswith(("describe", "synthesise_descriptions"))
     return f"At length {word}" if at_length and word != "I don't know" else word
@@ -111,10 +106,25 @@ def histories_of(seed: int, *, faults: bool) -> list[tuple[SearchSnapshot, ...]]
     return found
 
 
+def long_histories(seed: int) -> list[tuple[SearchSnapshot, ...]]:
+    """The histories with each claim far from the start of a long page."""
+    filler = "".join(f"On day {day} the weather stayed as it was.\n" for day in range(60))
+
+    def longer(snapshot: SearchSnapshot) -> SearchSnapshot:
+        cup = snapshot.query.text.removeprefix("Who won ").removesuffix("?")
+        pages = (
+            replace(d, text=f"{filler}Won {cup}, page {d.text.removeprefix('Page ')}")
+            for d in snapshot.documents
+        )
+        return replace(snapshot, documents=tuple(pages))
+
+    return [tuple(map(longer, history)) for history in histories_of(seed, faults=False)[1:]]
+
+
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Guards and engines are kept per process; each test starts with its own."""
-    monkeypatch.setattr(build, "build_generator", lambda _: Generator(script=written))
+    monkeypatch.setattr(build, "build_generator", lambda _: ScriptedGenerator(script=written))
     monkeypatch.setattr(build, "build_relations", lambda *_: Relations())
     yield
     build._pipeline.cache_clear()
@@ -124,7 +134,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 settings_in = partial(scripted_settings, batch={"snapshots": 3, "queries": 4})
 
 
-def places(histories: Sequence[Sequence[SearchSnapshot]]) -> dict[str, Key]:
+def places(histories: Histories) -> dict[str, Key]:
     """Where a snapshot stands, by its id."""
     return {
         snapshot.id: (snapshot.query.id, place)
@@ -134,7 +144,7 @@ def places(histories: Sequence[Sequence[SearchSnapshot]]) -> dict[str, Key]:
 
 
 def by_hand(
-    histories: Sequence[Sequence[SearchSnapshot]], settings: Settings
+    histories: Histories, settings: Settings
 ) -> dict[Key, AnswerEvent | ModelError | EvidenceError]:
     """What a notebook gets: one snapshot after the other, an error leaving the memory alone."""
     guard, found = build_defense_pipeline(settings, shared_engine(settings)), {}
@@ -150,7 +160,7 @@ def by_hand(
     return found
 
 
-def records(histories: Sequence[Sequence[SearchSnapshot]], *, logged: bool) -> list[RawRecord]:
+def records(histories: Histories, *, logged: bool) -> list[RawRecord]:
     """The snapshots as they come in: waves of all queries, or each history after the other."""
     snapshots = [s for wave in zip(*histories, strict=True) for s in wave]
     return [
@@ -159,49 +169,101 @@ def records(histories: Sequence[Sequence[SearchSnapshot]], *, logged: bool) -> l
     ]
 
 
-def by_replay(
-    histories: Sequence[Sequence[SearchSnapshot]], settings: Settings
-) -> list[AnswerEvent | DeadLetter]:
+def in_log(
+    outcomes: Sequence[AnswerEvent | DeadLetter], histories: Histories
+) -> dict[Key, AnswerEvent | DeadLetter]:
+    """Outcomes of `records` by where their snapshots stand."""
+    keys = [
+        (s.query.id, step) for step, wave in enumerate(zip(*histories, strict=True)) for s in wave
+    ]
+    place = places(histories)
+    return {
+        keys[o.position] if isinstance(o, DeadLetter) else place[o.snapshot_id]: o for o in outcomes
+    }
+
+
+def by_replay(histories: Histories, settings: Settings) -> dict[Key, Any]:
     """What the graph writes into the outbox."""
     lines = records(histories, logged=False)
     run_replay(settings, lambda: lines, "the input")
     queued = [record for _, record in pending(shared_engine(settings), 10_000)]
     answers = [decode_answer(r.data) for r in queued if r.topic == "answers.defended"]
     dead = [decode_dead_letter(r.data) for r in queued if r.topic == "snapshots.deadletter"]
-    return [*answers, *dead]
+    return in_log([*answers, *dead], histories)
 
 
-def by_job(
-    histories: Sequence[Sequence[SearchSnapshot]], settings: Settings
-) -> list[AnswerEvent | DeadLetter]:
+def by_job(histories: Histories, settings: Settings) -> dict[Key, Any]:
     """What the continuous job's micro-batches lead to, in two parts that cut through histories."""
     batch, lines = MicroBatch(settings), records(histories, logged=True)
     half = len(lines) // 2 + 1
-    return [*batch(lines[:half]), *batch(lines[half:])]
+    return in_log([*batch(lines[:half]), *batch(lines[half:])], histories)
 
 
-Road = Callable[[Sequence[Sequence[SearchSnapshot]], Settings], list[AnswerEvent | DeadLetter]]
+def by_program(histories: Histories, settings: Settings) -> dict[Key, Any]:
+    """What the guard for programs gives, wave by wave; its questions have no tags."""
+    found: dict[Key, Any] = {}
+    with radarstream.Guard(settings=settings, memory=settings.database) as guard:
+        for step, wave in enumerate(zip(*histories, strict=True)):
+            asked = [s for s in wave if not s.query.long_form]
+            told = [(s.query.text, s.documents, s.observed_at, s.query.id) for s in asked]
+            given = guard.try_many([radarstream.Question(*one) for one in told])
+            for snapshot, outcome in zip(asked, given, strict=True):
+                key = snapshot.query.id, step
+                found[key] = outcome
+                if isinstance(outcome, radarstream.Answer):
+                    assert [d.document for d in outcome.documents] == list(snapshot.documents)
+                    found[key] = replace(outcome.event, provenance=snapshot.provenance)
+    return found
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("road", [by_replay, by_job])
-def test_beam_gives_the_events_of_a_notebook(tmp_path: Path, seed: int, road: Road) -> None:
-    histories = histories_of(seed, faults=True)
-    expected = by_hand(histories, settings_in(tmp_path / "hand"))
-    outcomes = road(histories, settings_in(tmp_path / "beam"))
-    place, events = places(histories), answers_in(outcomes, histories)
-    assert events == {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
-    letters = [o for o in outcomes if isinstance(o, DeadLetter)]
-    assert {letter.reason for letter in letters} == {ReasonClass.MODEL_UNAVAILABLE}
-    wanted = [line.position for line in records(histories, logged=True)]
-    by_position = dict(zip(wanted, sorted_by_wave(place), strict=True))
-    failed = {key for key, o in expected.items() if isinstance(o, ModelError)}
-    assert {by_position[letter.position] for letter in letters} == failed
+def keep_apart(settings: Settings, histories: Histories) -> None:
+    """A page is held in quarantine and a source is blocked, where that is asked for."""
+    held = next(d for history in histories for s in history for d in s.documents)
+    with shared_engine(settings).begin() as connection:
+        judge(connection, "e2.org", SourceVerdict.BLOCKED, None, 0)
+    hold(shared_engine(settings), held, query_id=histories[0][0].query.id, everywhere=True)
 
 
-def sorted_by_wave(place: dict[str, Key]) -> list[Key]:
-    """All places in the order in which records come in."""
-    return sorted(place.values(), key=lambda key: (key[1], key[0]))
+LONG = {"cup-0"}  # is answered at length
+READING = {"reading": {"windows": 1, "window_characters": 60}, "defense": GIVE_ALL}
+WARY_OF_TWO = {"name": "wary", "keep": 2}
+RERANKED: dict[str, Any] = {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}
+APART = {"attribution": {"enabled": True}, "defense": GIVE_ALL}
+CONDITIONS: dict[str, tuple[Histories, dict[str, Any]]] = {
+    "faults": (histories_of(0, faults=True), {}),
+    "other faults": (histories_of(1, faults=True), {}),
+    "long pages": (long_histories(3), READING),
+    "a reranker": (histories_of(4, faults=True), RERANKED),
+    "pages left out": (histories_of(4, faults=False)[1:], APART),
+}
+
+
+@pytest.mark.usefixtures("wary")
+@pytest.mark.parametrize("road", [by_replay, by_job, by_program])
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_every_road_gives_the_events_of_a_notebook(tmp_path, condition, road) -> None:
+    histories, options = CONDITIONS[condition]
+    hand, other = (settings_in(tmp_path / side, **options) for side in ("hand", "other"))
+    if options is APART:
+        for settings in (hand, other):
+            keep_apart(settings, histories)
+    expected, found = by_hand(histories, hand), road(histories, other)
+    tagged = {key for key in expected if road is by_program and key[0] in LONG}
+    assert found.keys() == expected.keys() - tagged
+    for key, outcome in found.items():
+        if isinstance(outcome, DeadLetter):
+            assert outcome.reason is ReasonClass.MODEL_UNAVAILABLE
+            assert isinstance(expected[key], ModelError)
+        elif isinstance(outcome, Failure):
+            assert type(outcome) is type(expected[key])
+        else:
+            assert outcome == expected[key]
+    events = [outcome for outcome in expected.values() if isinstance(outcome, AnswerEvent)]
+    assert (len(events) < len(expected)) is (condition in ("faults", "other faults", "a reranker"))
+    assert any(city in event.answer for city in CITIES for event in events)
+    reasons = {d.reason for event in events for d in event.verdict.documents}
+    assert ({Reason.BLOCKED, Reason.QUARANTINED} <= reasons) is (options is APART)
+    assert (max(len(event.seen) for event in events) == 2) is (options is RERANKED)
 
 
 def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
@@ -227,7 +289,7 @@ def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
 
 
 def bench_in(directory: Path) -> Bench:
-    return Bench(directory, generator=Generator(script=written), relations=Relations())
+    return Bench(directory, generator=ScriptedGenerator(script=written), relations=Relations())
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -258,16 +320,8 @@ def test_a_study_scores_the_verdicts_of_a_notebook(tmp_path, seed, contender, de
             assert row.error == f"ModelError: {outcome}"
 
 
-def answers_in(
-    outcomes: Sequence[AnswerEvent | DeadLetter], histories: Sequence[Sequence[SearchSnapshot]]
-) -> dict[Key, AnswerEvent]:
-    """The answers among outcomes, by where their snapshots stand."""
-    place = places(histories)
-    return {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
-
-
 def scripted_models() -> Models:
-    return Models(Generator(script=written), Relations(), ScriptedEmbedder())
+    return Models(ScriptedGenerator(script=written), Relations(), ScriptedEmbedder())
 
 
 def test_attribution_reproduces_the_undefended_answers(tmp_path: Path) -> None:
@@ -326,10 +380,10 @@ def test_a_snapshot_that_the_defence_refuses_costs_no_other(tmp_path, monkeypatc
     histories = histories_of(2, faults=False)
     expected = by_hand(histories, settings_in(tmp_path / "hand", defense=fussy))
     outcomes = by_job(histories, settings_in(tmp_path / "job", defense=fussy))
-    events = answers_in(outcomes, histories)
+    events = {key: o for key, o in outcomes.items() if isinstance(o, AnswerEvent)}
     assert events == {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
     assert {query for query, _ in expected.keys() - events.keys()} == {"cup-1"}
-    letters = [(o.reason, o.detail) for o in outcomes if isinstance(o, DeadLetter)]
+    letters = [(o.reason, o.detail) for o in outcomes.values() if isinstance(o, DeadLetter)]
     assert letters == [(ReasonClass.INTERNAL_ERROR, "EvidenceError: too many cups")] * STEPS
 
 
@@ -357,33 +411,12 @@ def test_the_job_decodes_a_record_once(tmp_path: Path, monkeypatch) -> None:
     assert (letter.reason, letter.position) == (ReasonClass.MALFORMED_JSON, 99)
 
 
-def long_histories(seed: int) -> list[tuple[SearchSnapshot, ...]]:
-    """The histories with each claim far from the start of a long page."""
-    filler = "".join(f"On day {day} the weather stayed as it was.\n" for day in range(60))
-
-    def longer(snapshot: SearchSnapshot) -> SearchSnapshot:
-        cup = snapshot.query.text.removeprefix("Who won ").removesuffix("?")
-        pages = (
-            replace(d, text=f"{filler}Won {cup}, page {d.text.removeprefix('Page ')}")
-            for d in snapshot.documents
-        )
-        return replace(snapshot, documents=tuple(pages))
-
-    return [tuple(map(longer, history)) for history in histories_of(seed, faults=False)[1:]]
-
-
-def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path) -> None:
+def test_studies_and_attribution_read_the_same_of_a_long_page(tmp_path: Path) -> None:
     histories = long_histories(3)
-    reading = {"windows": 1, "window_characters": 60}
-    settings = settings_in(tmp_path / "hand", reading=reading, defense=GIVE_ALL)
+    settings = settings_in(tmp_path / "hand", **READING)
     expected = by_hand(histories, settings)
-    answers = [e.answer for e in expected.values() if isinstance(e, AnswerEvent)]
-    assert any(city in answer for city in CITIES for answer in answers)
-    for name, road in (("replay", by_replay), ("job", by_job)):
-        outcomes = road(histories, settings_in(tmp_path / name, reading=reading, defense=GIVE_ALL))
-        assert answers_in(outcomes, histories) == expected
     study = bench_in(tmp_path / "study")
-    study.reading = reading
+    study.reading = READING["reading"]
     result = study.run(make_dataset(*histories), EASY, ["benign"])
     for row in cell_rows(result, EASY, "benign"):
         assert row.verdict == expected[row.query_id, row.step].verdict  # type: ignore[union-attr]
@@ -399,51 +432,10 @@ def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path) -> None:
                 assert worker.driven(was_given(asked), kept)
 
 
-WARY_OF_TWO = {"name": "wary", "keep": 2}
-
-
-@pytest.mark.usefixtures("wary")
-@pytest.mark.parametrize("options", [{}, {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}])
-def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path, options) -> None:
-    histories = histories_of(4, faults=True)[1:]  # a question in a program has no tags
-    settings = settings_in(tmp_path / "hand", **options)
-    expected = by_hand(histories, settings)
-    failures = [key for key, outcome in expected.items() if isinstance(outcome, Failure)]
-    assert 0 < len(failures) < len(expected)
-    with radarstream.Guard(settings=settings, memory=tmp_path / "memory.db") as guard:
-        for step, wave in enumerate(zip(*histories, strict=True)):
-            told = [(s.query.text, s.documents, s.observed_at, s.query.id) for s in wave]
-            asked = [radarstream.Question(*one) for one in told]
-            for snapshot, outcome in zip(wave, guard.try_many(asked), strict=True):
-                known = expected[snapshot.query.id, step]
-                if isinstance(known, Failure):
-                    assert type(outcome) is type(known)
-                    continue
-                assert isinstance(outcome, radarstream.Answer)
-                assert replace(outcome.event, provenance=known.provenance) == known
-                assert [d.rank for d in outcome.documents] == [d.rank for d in snapshot.documents]
-                assert [d.document for d in outcome.documents] == list(snapshot.documents)
-
-
-@pytest.mark.usefixtures("wary")
-def test_every_road_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> None:
-    """Notebook, replay, job, programs and studies choose the same ones, and tell the same of it."""
-    histories = histories_of(4, faults=True)[1:]
-    options: dict[str, Any] = {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}
-    expected = by_hand(histories, settings_in(tmp_path / "hand", **options))
-    events = {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
-    assert any(e.reranking and e.reranking.dropped for e in events.values())
-    assert max(len(e.seen) for e in events.values()) == 2
-    for name, road in (("replay", by_replay), ("job", by_job)):
-        outcomes = road(histories, settings_in(tmp_path / name, **options))
-        assert (answers_in(outcomes, histories), len(outcomes)) == (events, len(expected))
-
-
 @pytest.mark.usefixtures("wary")
 def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> None:
     histories = histories_of(4, faults=True)[1:]
-    options: dict[str, Any] = {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}
-    expected = by_hand(histories, settings_in(tmp_path / "hand", **options))
+    expected = by_hand(histories, settings_in(tmp_path / "hand", **RERANKED))
     bench = bench_in(tmp_path / "study")
     bench.retrieval, bench.gradients = WARY_OF_TWO, ScriptedGradients()
     study = bench.run(make_dataset(*histories), EASY, ["benign"])
@@ -492,20 +484,3 @@ def test_the_service_gives_the_events_of_a_program_with_the_same_memory(tmp_path
                 compared += 1
                 blocked += any(d.reason is Reason.BLOCKED for d in reply.event.verdict.documents)
     assert compared > 10 and failed and blocked
-
-
-def test_every_road_leaves_out_the_same_documents(tmp_path: Path) -> None:
-    """A page in quarantine and one of a blocked source, whatever road they come by."""
-    histories = histories_of(4, faults=False)[1:]
-    held = next(d for history in histories for s in history for d in s.documents)
-    found: dict[str, dict[Key, Any]] = {}
-    for name, road in (("hand", None), ("replay", by_replay), ("job", by_job)):
-        settings = settings_in(tmp_path / name, attribution={"enabled": True}, defense=GIVE_ALL)
-        with shared_engine(settings).begin() as connection:
-            judge(connection, "e2.org", SourceVerdict.BLOCKED, None, 0)
-        hold(shared_engine(settings), held, query_id=histories[0][0].query.id, everywhere=True)
-        asked = (histories, settings)
-        found[name] = answers_in(road(*asked), histories) if road else by_hand(*asked)
-    assert found["replay"] == found["job"] == found["hand"]
-    reasons = {d.reason for event in found["hand"].values() for d in event.verdict.documents}
-    assert {Reason.BLOCKED, Reason.QUARANTINED} <= reasons

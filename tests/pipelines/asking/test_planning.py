@@ -101,13 +101,17 @@ def test_privacy_cannot_be_switched_on_once_documents_are_there(engine) -> None:
 
 
 def test_the_sentinel_looks_twice_and_sees_numbers_of_documents(engine) -> None:
-    sentinel = FixedSentinel()
-    reply = ask(engine, sentinel=sentinel)
+    sentinel, accounts = FixedSentinel(), StoredAccounts.in_memory()
+    reply = ask(engine, sentinel=sentinel, accounts=accounts)
     first, second = sentinel.seen
     assert first.retrieval is None
     assert second.retrieval is not None
     assert "Lima" not in repr(sentinel.seen)
     assert reply.orchestration.before == reply.orchestration.after == LOW
+    # The question is noted, and trust follows both looks.
+    assert accounts.account("ann").recent == ((NOON, "What is the capital of Peru?"),)
+    assert reply.orchestration.trust == 0.5
+    assert reply.orchestration.trust_after == pytest.approx(0.54)
 
 
 @pytest.mark.parametrize("broken", ["raises", "model fails"])
@@ -179,30 +183,19 @@ def test_an_account_that_cannot_be_written_costs_no_answer(engine, method) -> No
     assert ask(engine, accounts=broken_accounts(method)).text == "Lima"
 
 
-def test_questions_are_noted_and_trust_follows_both_looks(engine) -> None:
-    accounts = StoredAccounts.in_memory()
-    reply = ask(engine, accounts=accounts)
-    assert accounts.account("ann").recent == ((NOON, "What is the capital of Peru?"),)
-    assert reply.orchestration.trust == 0.5
-    assert reply.orchestration.trust_after == pytest.approx(0.54)
-
-
 @pytest.mark.parametrize(
-    ("plan", "auditor", "moved"),
+    ("plan", "always", "auditor", "moved"),
     [
-        (Plan(PrivacyPlan(True)), Passing(), -0.05 + 0.02),
-        (Plan(trustrag=TrustragPlan(True)), Passing(), 0.02 - 0.05),
-        (Plan(output_audit=AuditPlan(True, "enforce")), Passing("mask"), 0.02 - 0.1),
+        (Plan(PrivacyPlan(True)), (), Passing(), -0.05 + 0.02),
+        (Plan(trustrag=TrustragPlan(True)), (), Passing(), 0.02 - 0.05),
+        (Plan(output_audit=AuditPlan(True, "enforce")), (), Passing("mask"), 0.02 - 0.1),
+        (Plan(), (Module.TRUSTRAG, Module.PRIVACY), Passing(), 0.02 + 0.02),  # always: for nothing
     ],
 )
-def test_what_a_question_sets_off_costs_trust(engine, plan, auditor, moved) -> None:
-    reply = ask(engine, strategist=FixedStrategist(plan), auditors=(auditor, auditor))
+def test_what_a_question_sets_off_costs_trust(engine, plan, always, auditor, moved) -> None:
+    parts = {"strategist": FixedStrategist(plan), "auditors": (auditor, auditor)}
+    reply = ask(engine, orchestration={"always": always}, **parts)
     assert reply.orchestration.trust_after == pytest.approx(0.5 + moved)
-
-
-def test_what_always_acts_costs_no_trust(engine) -> None:
-    reply = ask(engine, orchestration={"always": (Module.TRUSTRAG, Module.PRIVACY)})
-    assert reply.orchestration.trust_after == pytest.approx(0.54)
 
 
 def test_a_spent_budget_refuses_the_corpus_and_nothing_else(engine) -> None:

@@ -1,9 +1,16 @@
-"""An asker as it is built: the real modules, Sentinel, Strategist and audit, on scripted models."""
+"""An asker as it is built: the real modules, Sentinel, Strategist and audit, on scripted models.
+
+Honest copies of one text: no module drops them for being alike, and they are one voice.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine
 
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.lab.service.playing import seed_of
@@ -14,7 +21,7 @@ from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.schemas.errors import BudgetSpentError, ConfigurationError
 from radarstream.schemas.orchestration import Module, RiskLevel
 from radarstream.schemas.snapshot import Document
-from tests.asking import NOON, question, settings_with
+from tests.asking import NOON, OFF, question, settings_with
 
 HOUR = timedelta(hours=1)
 TEXTS = [f"Lima is the capital of Peru, says page {n} of an atlas." for n in range(30)]
@@ -78,7 +85,6 @@ def test_noise_that_is_drawn_cannot_be_repeated_and_that_of_a_study_can(filled) 
 
 
 def test_a_module_without_its_model_is_left_out_unless_it_always_acts(filled, monkeypatch, caplog):
-    settings = settings_with()
     made = building.build_models
 
     def broken(*given):
@@ -87,8 +93,65 @@ def test_a_module_without_its_model_is_left_out_unless_it_always_acts(filled, mo
         return made(*given)
 
     monkeypatch.setattr(building, "build_models", broken)
-    assert build_answerer(settings, engine=filled).usable == {Module.GUARDRAIL, Module.AUDIT}
+    assert build_answerer(settings_with(), engine=filled).usable == {Module.GUARDRAIL, Module.AUDIT}
     assert "no weights" in caplog.text
     must = settings_with(always=(Module.ATTENTION,))
     with pytest.raises(ConfigurationError, match="no weights"):
         build_answerer(must, engine=filled)
+
+
+# --- copies
+
+
+AGENCY = (
+    "Lima is the capital of Peru. The city lies on the Pacific coast, has eleven million"
+    " inhabitants, and was founded by Francisco Pizarro in 1535, the agency reports on Tuesday."
+)
+FORGED = AGENCY.replace("Lima", "Cusco")  # one word is another
+LIES = (
+    "Cusco is the capital of Peru, as every guide to the Andes tells in its first chapter.",
+    "Cusco is the capital of Peru. Parliament moved there years ago, and ministries followed.",
+)
+PAGES = (AGENCY, FORGED, *LIES, "Lima is the capital of Peru.", "A page about llamas.")
+
+
+@cache
+def default_asker(engine: Engine, by_default: bool) -> Answerer:
+    """Of a service with the default modules, or without any."""
+    return asker_on(engine, **({} if by_default else OFF))
+
+
+def asked(engine: Engine, texts: tuple[str, ...], *, by_default: bool = True) -> Reply:
+    """The reply from these texts, each on a site of its own, best first."""
+    ranked = enumerate(texts, start=1)
+    documents = tuple(Document(n, text, url=f"https://www.site{n}.org/") for n, text in ranked)
+    return default_asker(engine, by_default).answer(
+        question(documents=documents, wanted=len(documents))
+    )
+
+
+@pytest.mark.parametrize("forged", [(), (FORGED,)])
+@pytest.mark.parametrize("planted", [1, 2])
+def test_copies_of_one_text_are_one_voice(engine, planted, forged) -> None:
+    """However many there are, and a copy in which one word is another speaks against them."""
+    lies = (*forged, *LIES[:planted])
+    for copies in (1, 2, 8):
+        event = asked(engine, ((AGENCY,) * copies + lies)).event
+        assert event.answer == ("Cusco" if len(lies) > 1 else "")
+        assert event.support is not None
+        assert {event.support.sites_for, event.support.rival_sites} == {1, len(lies)}
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=st.lists(st.sampled_from(PAGES), min_size=1, max_size=9).map(tuple))
+def test_likeness_alone_changes_nothing(engine: Engine, texts: tuple[str, ...]) -> None:
+    reply, bare = asked(engine, texts), asked(engine, texts, by_default=False)
+    assert (reply.text, reply.documents) == (bare.text, bare.documents)
+    assert (reply.event.verdict, reply.event.support) == (bare.event.verdict, bare.event.support)
+
+
+@pytest.mark.parametrize("field", ["modules", "always"])
+def test_no_service_has_the_filter_that_drops_what_is_alike(field: str) -> None:
+    assert Module.TRUSTRAG not in getattr(settings_with().orchestration, field)
+    with pytest.raises(ConfigurationError, match="drops honest pages"):
+        settings_with(**{field: (Module.TRUSTRAG,)})

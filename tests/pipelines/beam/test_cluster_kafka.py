@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,13 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.pipelines.beam.cluster.job import GROUP_SUFFIX, Outside
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, running_broker
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.pipelines.beam.test_cluster_order import TEAMS, record
 from tests.programs import done
 
 ROOT = Path(__file__).parents[3]
-TEAMS = ["Rome", "Oslo", "Bern"]
 QUERIES = [f"q{n}" for n in range(5)]
 
 
@@ -136,9 +133,8 @@ def test_no_topic_and_no_broker_are_broker_errors(broker: Broker) -> None:
 
 def test_the_command_reads_answers_and_publishes(broker: Broker, tmp_path: Path) -> None:
     options = prefixed(broker, "job")
-    payloads = [
-        (int(q[1:]) % 3, encode(snapshot(step, q))) for step, q in product(range(3), QUERIES)
-    ]
+    given = product(range(3), QUERIES)
+    payloads = [(int(q[1:]) % 3, record(step, 0, q).payload) for step, q in given]
     write(options, [*payloads, (1, b"not a snapshot")])
     state = f"sqlite:///{tmp_path / 'state.db'}"
     assert submitted(options, state) == {"job": "radarstream", "state": "DONE"}
@@ -146,18 +142,11 @@ def test_the_command_reads_answers_and_publishes(broker: Broker, tmp_path: Path)
     assert sorted(key for key, _ in events) == sorted(QUERIES * 3)
     for query_id in QUERIES:
         own = [json.loads(data) for key, data in events if key == query_id]
-        assert [(e["step"], e["answer"]) for e in own] == list(enumerate(TEAMS))
+        assert [(e["step"], e["answer"]) for e in own] == list(enumerate(TEAMS[:3]))
     assert len(read_all(options, "snapshots.deadletter")) == 1
     engine = open_engine(state)
     assert {row.step for row in load(engine, QUERIES).values()} == {3}
     engine.dispose()
-
-
-def snapshot(step: int, query_id: str) -> Any:
-    texts = [f"{TEAMS[step]} won the Riverside Cup, says page {n}." for n in range(3)]
-    time = OBSERVED_AT + timedelta(days=step)
-    question = "Who won the Riverside Cup?"
-    return make_snapshot(texts, question=question, query_id=query_id, observed_at=time)
 
 
 def submitted(options: KafkaOptions, state: str) -> Any:

@@ -36,7 +36,9 @@ def settings_for(directory: Path, records: int = 256) -> Settings:
 def record(minute: int, offset: int, query_id: str = "cup", partition: int = 0) -> RawRecord:
     """The snapshot of a minute, at an offset of a partition."""
     team = TEAMS[minute % len(TEAMS)]
-    texts = [f"{team} won the Riverside Cup, says page {n}." for n in range(3)]
+    won = f"{team} won the Riverside Cup, says page"
+    texts = [f"{won} {n} of {n} on site {n}." for n in range(3)]
+    texts += ["The Riverside Cup was won by Nobody."]
     time, question = OBSERVED_AT + minute * MINUTE, "Who won the Riverside Cup?"
     snapshot = make_snapshot(texts, question=question, query_id=query_id, observed_at=time)
     return logged(snapshot, offset, partition)

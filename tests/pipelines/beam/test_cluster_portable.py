@@ -4,8 +4,8 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -25,14 +25,14 @@ from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import Submission
 from radarstream.schemas.records import RawRecord
-from tests.builders import GIVE_ALL, OBSERVED_AT, logged, make_snapshot, scripted_settings
+from tests.builders import GIVE_ALL, logged, scripted_settings
+from tests.pipelines.beam.test_cluster_order import record
 from tests.pipelines.beam.test_cluster_source import ScriptedReader
 from tests.servers import LOOPBACK, Server, free_port, listening, listens
 
 PARTITIONS = 3
 STEPS = 6
 QUERIES = [f"q{n}" for n in range(7)]
-TEAMS = ["Rome", "Oslo", "Bern"]
 LISTENING: set[str] = set()  # where this process took connections while it read
 
 
@@ -94,20 +94,9 @@ def worker_pool(tmp_path: Path) -> Iterator[str]:
 
 def log_of(partition: int) -> list[RawRecord]:
     """The records of a partition: queries interleaved, out of order, one undecodable."""
-    records: list[RawRecord] = []
-    for step in (1, 0, 2, 4, 3, 5):
-        for query_id in QUERIES[partition::PARTITIONS]:
-            won = f"{TEAMS[step // 2]} won the Riverside Cup, says page"
-            texts = [f"{won} {n} of {n} on site {n}." for n in range(3)]
-            texts += ["The Riverside Cup was won by Nobody."]
-            about = {"question": "Who won the Riverside Cup?", "query_id": query_id}
-            time = OBSERVED_AT + timedelta(days=step)
-            snapshot = make_snapshot(texts, observed_at=time, **about)
-            records.append(logged(snapshot, len(records), partition))
-        if step == 4:
-            broken = b'{"schema": "search.snapshot/1", '
-            records.append(logged(broken, len(records), partition))
-    return records
+    given = enumerate(product((1, 0, 2, 4, 3, 5), QUERIES[partition::PARTITIONS]))
+    records = [record(step, offset, query, partition) for offset, (step, query) in given]
+    return [*records, logged(b'{"schema": "search.snapshot/1", ', len(records), partition)]
 
 
 @dataclass(frozen=True)
@@ -168,6 +157,6 @@ def test_a_portable_run_equals_the_micro_batches(environment, job_service, reque
     assert {row.step for row in rows.values()} == {STEPS}
     assert {name: len(found) for name, found in events.items()} == {
         "answers": STEPS * len(QUERIES),
-        "attribution": 3 * len(QUERIES),  # all is read at first, and where the answer turns
+        "attribution": STEPS * len(QUERIES),  # the answer turns at each step
         "deadletter": PARTITIONS,
     }

@@ -4,10 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from radarstream.pipelines.cli.app import app
-from radarstream.schemas.errors import ConfigurationError
+from tests import commands
+from tests.commands import run
 
 POSTGRES = "postgresql://radarstream@db/radarstream"
 PORTABLE = ["--job-endpoint", "server:8099"]
@@ -19,22 +18,19 @@ def shared_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def printed(*flags: str) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["submit", *flags, "--print-options", "--json"])
-    assert result.exit_code == 0, result.output
-    shown: dict[str, Any] = json.loads(result.stdout)
+    shown: dict[str, Any] = json.loads(run("submit", *flags, "--print-options", "--json").stdout)
     return shown
 
 
 def refused(*flags: str) -> str:
-    result = CliRunner().invoke(app, ["submit", *flags])
-    assert isinstance(result.exception, ConfigurationError), result.output
-    return str(result.exception)
+    code, said = commands.refused("submit", *flags)
+    assert code == 2
+    return " ".join(said.split())
 
 
 def test_options_are_shown_with_a_warning_where_a_job_would_be_refused(monkeypatch) -> None:
     monkeypatch.setenv("RADARSTREAM_DATABASE", "sqlite:///state.sqlite")
-    result = CliRunner().invoke(app, ["submit", *PORTABLE, "--print-options", "--json"])
-    assert result.exit_code == 0, result.output
+    result = run("submit", *PORTABLE, "--print-options", "--json")
     assert "options" in json.loads(result.stdout)
     assert result.stderr.startswith("warning: workers on several machines cannot share an SQLite")
 

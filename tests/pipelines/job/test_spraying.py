@@ -85,13 +85,23 @@ def quarantined_without_a_person(worker: Attributing) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "approve_at"), [(0, 0), (1, ANSWERS // 2), (2, ANSWERS - 1), (3, ANSWERS // 2)]
+    ("lied", "approve_at", "right"),
+    [
+        # The first answer was right, and three of ten pages are fewer than half.
+        ([False, *places(0)], 0, 3),
+        ([False, *places(1)], ANSWERS // 2, 3),
+        ([False, *places(2)], ANSWERS - 1, 3),
+        # Six honest pages of four sites, and the sprayers' three real lies come first, or last.
+        (sorted(places(0), reverse=True), 0, 6),
+        (sorted(places(0)), 0, 6),
+    ],
 )
-def test_who_complains_about_every_answer_has_no_honest_page_removed(engine, seed, approve_at):
+def test_who_complains_about_every_answer_has_no_honest_page_removed(
+    engine, lied, approve_at, right
+):
     """Fifteen of eighteen answers were right; a person approved the three lies among them."""
     worker = worker_on(engine, attributions_per_hour=10_000)
-    lied = [False, *places(seed)]  # the first answer was right
-    spray(engine, worker, lied, approve_at, right=3)  # three of ten pages: fewer than half
+    spray(engine, worker, lied, approve_at, right)
     assert quarantined_without_a_person(worker) == []
     for target, (right, sites) in enumerate(((3, 3), (6, 4))):
         keep_pages(engine, f"target-{target}", right, sites, lied=False)
@@ -104,17 +114,6 @@ def test_who_complains_about_every_answer_has_no_honest_page_removed(engine, see
     with engine.connect() as connection:
         found = senders.record_of(connection, SPRAYERS[0])
     assert (found.confirmed, found.unconfirmed + found.waiting) == (LIES, len(lied) - LIES + 2)
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_no_order_of_lies_helps_against_most_of_the_pages(engine: Engine, first: bool) -> None:
-    """Six honest pages of four sites, and the sprayers' three real lies come first, or last."""
-    worker = worker_on(engine, attributions_per_hour=10_000)
-    lied = sorted(places(0), reverse=first)
-    spray(engine, worker, lied, approve_at=0, right=6)
-    assert quarantined_without_a_person(worker) == []
-    honest = [f"q{number}" for number, lie in enumerate(lied) if not lie]
-    assert withheld_keys(engine, honest) == {}
 
 
 def test_an_approval_before_the_attribution_makes_no_trust_while_others_wait(engine) -> None:

@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import Engine, text
 from typer.testing import CliRunner
 
-from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topic_reader import partition_offsets
 from radarstream.connectors.state_table.database.engine import open_engine
@@ -28,11 +27,10 @@ from radarstream.pipelines.job import waiting
 from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.schemas.codec import decode_dead_letter
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
-from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.brokers import Broker
 from tests.builders import make_snapshot
 from tests.clocks import until
-from tests.end_to_end.running_job import events, produce, snapshots
+from tests.end_to_end.running_job import events, produce, produce_raw, snapshots
 from tests.pipelines.job.job_rig import drained, running_job, settings_for
 
 GROUP = "radarstream"
@@ -109,9 +107,7 @@ def test_a_partition_that_another_database_answered_is_not_taken_over(own_broker
 def test_a_group_that_has_committed_dead_letters_only_starts_again(own_broker, tmp_path) -> None:
     options = own_broker.options(partitions=1)
     produce(options, [])
-    broken = Envelope("1", "search.snapshot", "test", "1", "x")
-    with KafkaSink(options) as sink:
-        sink.publish([OutboxRecord("search.snapshots", broken, b"{")])
+    produce_raw(options, [b"{"])
     for _ in range(2):
         drained(settings_for(options, tmp_path / "state.db"))
     assert partition_offsets(options, group=GROUP)[0].committed == 1

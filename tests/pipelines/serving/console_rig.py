@@ -2,7 +2,7 @@
 
 import atexit
 import shutil
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,10 +15,9 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.connectors.state_table.serving.users import add_user
-from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.asking.values import Reply
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import (
     Audited,
@@ -35,6 +34,7 @@ from radarstream.schemas.users import Role
 from tests.lab.pages.attribution_pages import fill
 from tests.pipelines.pages.report_run import hostile_run, make_run
 from tests.servers import free_port
+from tests.serving import FakeAsker
 
 USERS = {"ada": list(Role), "bob": [Role.OPERATE], "cleo": [Role.ASK], "dan": [Role.REPORT]}
 NOW_MS = 1_750_000_000_000
@@ -88,48 +88,35 @@ def template(*, hostile: bool) -> Path:
     return file
 
 
-@dataclass
-class FakeAsker:
-    """Answers with an event of the run; first with its `errors`, each once."""
-
-    event: AnswerEvent
-    snapshot: SearchSnapshot
-    asked: list[UserQuestion] = field(default_factory=list)
-    errors: list[RadarstreamError] = field(default_factory=list)
-
-    def answer(self, question: UserQuestion) -> Reply | RadarstreamError:
-        self.asked.append(question)
-        if self.errors:
-            return self.errors.pop()
-        records = (
-            HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {}, 0, 0),
-            HookRecord(Hook.POST_RETRIEVAL, "trustrag", True, {"rouge_threshold": 0.25}, 10, 8),
-        )
-        risk = RiskProfile(RiskLevel.ELEVATED, poisoning=0.6)
-        orchestration = Orchestration(
-            Plan(), risk, risk, trust=0.5, trust_after=0.45, epsilon_spent=3.0, epsilon_left=97.0,
-            hooks=records, audit=Audited("pass", self.event.answer)
-        )  # fmt: skip
-        told = (self.event.answer, self.event, self.snapshot.documents)
-        return Reply(question, *told, orchestration)
-
-    def __call__(self, questions):
-        return [self.answer(question) for question in questions]
-
-
-def asker(*, hostile: bool = False) -> FakeAsker:
-    """An asker whose answer has documents, kept and cut."""
+def answered(*, hostile: bool = False) -> tuple[AnswerEvent, SearchSnapshot]:
+    """An event with documents that were kept and cut, and its snapshot."""
     answers, snapshots = hostile_run()[:2] if hostile else make_run(steps=3)
     event = next(e for e in answers if e.step == 2)
     found = snapshots[event.snapshot_id]
     told = replace(event, status=AnswerStatus.CORROBORATED, support=SUPPORT)
-    return FakeAsker(told, replace(found, query=Query(event.query_id, event.question)))
+    return told, replace(found, query=Query(event.query_id, event.question))
+
+
+def asker(event: AnswerEvent, snapshot: SearchSnapshot, masked: str = "") -> FakeAsker:
+    """Answers with an event; the audit lets its answer pass, or makes another one of it."""
+    records = (
+        HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {}, 0, 0),
+        HookRecord(Hook.POST_RETRIEVAL, "trustrag", True, {"rouge_threshold": 0.25}, 10, 8),
+    )
+    risk = RiskProfile(RiskLevel.ELEVATED, poisoning=0.6)
+    audit = Audited("mask", masked) if masked else Audited("pass", event.answer)
+    orchestration = Orchestration(
+        Plan(), risk, risk, trust=0.5, trust_after=0.45, epsilon_spent=3.0, epsilon_left=97.0,
+        hooks=records, audit=audit,
+    )  # fmt: skip
+    told = (masked or event.answer, event, snapshot.documents, orchestration)
+    return FakeAsker(lambda question: Reply(question, *told))
 
 
 def app_of(settings: Settings, engine: Engine, *, hostile: bool = False):
     """The service over this database with users in memory."""
     tokens = {name: add_user(engine, name, roles, NOW_MS) for name, roles in USERS.items()}
-    app = create_app(settings, asker(hostile=hostile), engine)
+    app = create_app(settings, asker(*answered(hostile=hostile)), engine)
     app.state.tokens = tokens
     return app
 

@@ -286,7 +286,7 @@ def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
 
 
 def test_a_model_that_is_away_and_an_empty_question_are_said_plainly(app, client):
-    app.state.context.answer_all.errors.append(ModelOutageError("host:1 is down"))
+    app.state.context.answer_all.answer = lambda _: ModelOutageError("host:1 is down")
     form = {"csrf": fields(client.get("/console/report?query=watch-000&step=5").text)["csrf"]}
     told = client.post("/console/ask", data=form | {"question": "Who?", "origin": "corpus"})
     assert told.status_code == 503

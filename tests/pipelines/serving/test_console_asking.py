@@ -7,39 +7,28 @@ import httpx
 import pytest
 
 from radarstream.connectors.state_table.serving.users import add_user
-from radarstream.pipelines.asking.values import Reply
 from radarstream.pipelines.serving.app import create_app
-from radarstream.schemas.orchestration import Audited
 from radarstream.schemas.support import Support
 from radarstream.schemas.users import Role
-from tests.pipelines.serving.console_rig import FakeAsker, asker, client_of, seeded, settings_of
+from tests.pipelines.serving.console_rig import answered, asker, client_of, seeded, settings_of
 
 NOW_MS = 1_750_000_000_000
 MASKED = "Call [personal data]."
 
 
-class Masking(FakeAsker):
-    """Its audit masks the answer."""
-
-    def answer(self, question: object) -> Reply:
-        found = super().answer(question)  # type: ignore[arg-type]
-        masked = replace(found.orchestration, audit=Audited("mask", MASKED))
-        return replace(found, text=MASKED, orchestration=masked)
-
-
 def page_for(tmp_path: Path, role: Role, origin: str) -> str:
     """What a user with this role and that of asking is shown."""
-    settings, source = settings_of(tmp_path), asker()
-    verdict, support = source.event.verdict, Support(2, 1, rival_answer="RIVAL SECRET")
+    settings, (event, snapshot) = settings_of(tmp_path), answered()
+    verdict, support = event.verdict, Support(2, 1, rival_answer="RIVAL SECRET")
     told = tuple(replace(one, atomic_answer="ATOMIC SECRET") for one in verdict.documents)
     verdict = replace(verdict, documents=told)
-    event = replace(source.event, answer="ANSWER SECRET", verdict=verdict, support=support)
-    documents = tuple(replace(one, text="TEXT SECRET") for one in source.snapshot.documents)
-    kind = FakeAsker if origin.endswith("passed") else Masking
-    masking = kind(event, replace(source.snapshot, documents=documents))
+    event = replace(event, answer="ANSWER SECRET", verdict=verdict, support=support)
+    documents = tuple(replace(one, text="TEXT SECRET") for one in snapshot.documents)
+    masked = "" if origin.endswith("passed") else MASKED
+    asking = asker(event, replace(snapshot, documents=documents), masked)
     engine = seeded(settings)
     token = add_user(engine, "eve", {Role.ASK, role}, NOW_MS)
-    with client_of(create_app(settings, masking, engine)) as client:
+    with client_of(create_app(settings, asking, engine)) as client:
         assert client.post("/console/sign-in", data={"token": token}).status_code == 303
         csrf = client.get("/console/ask").text.partition('name="csrf" value="')[2][:64]
         form = {"csrf": csrf, "question": "Who?", "origin": origin.partition(" ")[0]}

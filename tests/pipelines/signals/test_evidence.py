@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.pipelines.round.deciding import AROUND, excerpt_of
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
 from radarstream.pipelines.signals.ports import RelationScorer
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
+from radarstream.schemas.prompt import AnswerPair, Prompt
 from radarstream.schemas.snapshot import Query
 from tests.builders import OBSERVED_AT, make_documents, make_snapshot
 from tests.scripted_models import FixedRows, nan_rows
@@ -88,25 +89,16 @@ def test_a_malformed_response_is_a_model_error(rows: FloatArray) -> None:
         related_by(FixedRows(rows), [("Who?", [AtomicAnswer("Rome"), AtomicAnswer("Oslo")])])
 
 
-@dataclass
-class Speaking:
-    """Completes by the last words of a passage, "I don't know" for any other; logs each batch."""
-
-    replies: dict[str, str]
-    model_id: str = "speaking"
-    log: list[list[str]] = field(default_factory=list)
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        passages = [prompt.passages[0] for prompt in prompts]
-        self.log.append(passages)
-        found = [[r for end, r in self.replies.items() if p.endswith(end)] for p in passages]
-        return [Completion(*replies or ["I don't know"]) for replies in found]
-
-
 def test_an_answer_is_what_its_passage_says_and_the_nearest_sentence_is_asked_alone() -> None:
     said, invented = "The zoo of Bern is open.", "The zoo moved in May."
     sentence = "Ann Lee, head of the zoo, spoke."
-    speaking = Speaking({said: "Bern", invented: "1876", sentence: "Ann Lee"})
+    replies = {said: "Bern", invented: "1876", sentence: "Ann Lee"}
+
+    def reply(prompt: Prompt) -> str:
+        ends = (text for end, text in replies.items() if prompt.passages[0].endswith(end))
+        return next(ends, "I don't know")
+
+    speaking = ScriptedGenerator(script=reply)
     texts = (said, invented, f"They met. {sentence} It rained.")
     snapshot = make_snapshot(texts, question="Who is head of the zoo?")
     ((first, second, third),) = answer_documents(speaking, [snapshot])

@@ -6,7 +6,6 @@ from hashlib import sha256
 from pathlib import Path
 from time import process_time
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -236,37 +235,20 @@ def test_replies_of_guarded_models_have_entries_of_their_own(engine):
     assert (cached.calls, cached.hits) == (2, 2)
 
 
-def test_answers_at_length_are_guarded_too():
-    recording = ScriptedGenerator()
-    models = guarded(replace(scripted_models(), generator=recording))
-    answering_at_length(models).generator.complete([prompt_of(Task.ANSWER_FROM_DOCUMENTS)])
-    (asked,) = asked_by(recording)
-    assert asked.task is Task.DESCRIBE_FROM_DOCUMENTS
-    assert asked.instruction.endswith(GUARDRAIL)
-
-
-def test_token_probabilities_are_those_of_the_guarded_prompt():
-    seen: list[Prompt] = []
-
-    class Tokens(ScriptedTokens):
-        def log_probs(self, queries):
-            seen.extend(prompt for query in queries for prompt in query.prompts)
-            return [np.zeros((len(query.prompts), 1)) for query in queries]
-
-    models = guarded(replace(scripted_models(), tokens=Tokens()))
-    prompt = prompt_of(Task.ANSWER_FROM_DOCUMENTS)
-    assert models.tokens is not None
-    models.tokens.log_probs([ContinuationQuery((prompt, prompt), "Rome")])
-    assert [one.instruction.endswith(GUARDRAIL) for one in seen] == [True] * 2
-
-
-def test_a_relation_judge_is_told_nothing():
-    recording = ScriptedGenerator()
+def test_answers_at_length_and_token_probabilities_are_guarded_and_a_judge_of_relations_is_not():
+    recording, tokens = ScriptedGenerator(), ScriptedTokens(ScriptedGenerator())
     relations = JudgedRelations(recording, AnswerAgreement())
-    models = guarded(replace(scripted_models(), generator=recording, relations=relations))
+    given = {"generator": recording, "relations": relations, "tokens": tokens}
+    models, prompt = guarded(replace(scripted_models(), **given)), prompt_of(Task.ATOMIC_ANSWER)
+    answering_at_length(models).generator.complete([prompt])
+    models.tokens.log_probs([ContinuationQuery((prompt, prompt), "Rome")])
     models.relations.probabilities([AnswerPair(QUESTION, "Ada won it all", "It was a draw")])
-    assert {prompt.task for prompt in asked_by(recording)} == {Task.JUDGE_RELATION}
-    assert not any(GUARDRAIL in prompt.instruction for prompt in asked_by(recording))
+    described, *judged = asked_by(recording)
+    scored = [prompt for batch in tokens.log for query in batch for prompt in query.prompts]
+    assert described.task is Task.DESCRIBE_FROM_PASSAGE and len(scored) == 2
+    assert all(one.instruction.endswith(GUARDRAIL) for one in (described, *scored))
+    assert {prompt.task for prompt in judged} == {Task.JUDGE_RELATION}
+    assert not any(GUARDRAIL in prompt.instruction for prompt in judged)
 
 
 @pytest.mark.parametrize("sentence", ADDITIONS)
