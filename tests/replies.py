@@ -3,16 +3,16 @@
 import json
 import socket
 import struct
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ssl import SSLContext
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar
-
-from tests.servers import Handler, http_server
 
 JSON = "application/json; charset=utf-8"
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a closed connection tells of no orderly end
@@ -81,12 +81,28 @@ class Service(ABC):
         """The reply to a request."""
 
 
-class Replying(Handler):
+class Listening(ThreadingHTTPServer):
+    """Serves HTTP on a port of its own."""
+
+    daemon_threads = True
+    request_queue_size = 128
+    service: Service
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Let defects of a handler be seen, not clients that hang up or distrust a certificate."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+class Replying(BaseHTTPRequestHandler):
+    """Lets the service reply and says nothing of requests: an address may hold a key."""
+
+    server: Listening
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        service: Service = self.server.state
+        service = self.server.service
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
         request = Request(self.path, self.headers, body)
         with service.lock:
@@ -104,8 +120,11 @@ class Replying(Handler):
 
     do_POST = do_GET  # noqa: N815 the name that the library calls
 
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay quiet."""
+
     def send(self, reply: Reply, key: str) -> None:
-        closing = self.server.state.closing
+        closing = self.server.service.closing
         self.close_connection = bool(reply.hang or reply.close or reply.reset or reply.half)
         if reply.reset:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
@@ -132,7 +151,7 @@ class Replying(Handler):
         self.close_connection = True
         for byte in content:
             self.wfile.write(bytes([byte]))
-            if self.server.state.closing.wait(pause_s):
+            if self.server.service.closing.wait(pause_s):
                 return
 
 
@@ -142,9 +161,19 @@ ServiceT = TypeVar("ServiceT", bound=Service)
 @contextmanager
 def serving(service: ServiceT, tls: SSLContext | None = None) -> Iterator[ServiceT]:
     """Run a service until the end of the block."""
-    with http_server(Replying, service, tls) as port:
-        service.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}{service.path}"
+    with Listening(("127.0.0.1", 0), Replying) as server:
+        server.service = service
+        if tls is not None:
+            server.socket = tls.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        address = f"127.0.0.1:{server.server_port}{service.path}"
+        service.url = f"{'https' if tls else 'http'}://{address}"
+        thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
         try:
             yield service
         finally:
             service.closing.set()
+            server.shutdown()
+            thread.join()

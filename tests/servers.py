@@ -1,18 +1,14 @@
-"""Servers on loopback only: processes that are killed and started again; HTTP in a thread."""
+"""Servers on loopback only: processes that are killed and started again."""
 
 import signal
 import socket
 import subprocess
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from ssl import SSLContext
-from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import psutil
 
@@ -158,45 +154,3 @@ def running(server: StartedT) -> Iterator[StartedT]:
         yield server
     finally:
         server.kill()
-
-
-class Listening(ThreadingHTTPServer):
-    """Serves HTTP on a port of its own; `state` is what its handlers answer from."""
-
-    daemon_threads = True
-    request_queue_size = 128
-    state: Any
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Let defects of a handler be seen, not clients that hang up or distrust a certificate."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers requests and says nothing of them: an address may hold a key."""
-
-    server: Listening
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay quiet."""
-
-
-@contextmanager
-def http_server(
-    handler: type[Handler], state: object, tls: SSLContext | None = None
-) -> Iterator[int]:
-    """The port on 127.0.0.1 where a handler answers until the end of the block."""
-    with Listening(("127.0.0.1", 0), handler) as server:
-        server.state = state
-        if tls is not None:
-            server.socket = tls.wrap_socket(
-                server.socket, server_side=True, do_handshake_on_connect=False
-            )
-        thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()

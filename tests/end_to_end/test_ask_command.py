@@ -10,8 +10,8 @@ from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.documents import WHY
 from radarstream.schemas.support import TOLD_APART
 from tests.commands import refused, run
+from tests.connectors.webpages.page_server import serve_pages
 from tests.documents import UNREADABLE, docx, pdf
-from tests.servers import Handler, http_server
 
 CAPITAL = "What is the capital of Peru?"
 TRUE = ("Lima is the capital of Peru.", "Lima is its capital.")
@@ -26,16 +26,6 @@ def files(*texts: str) -> list[str]:
     for number, text in enumerate(texts):
         Path(f"page-{number}.txt").write_text(text)
     return [f"page-{number}.txt" for number in range(len(texts))]
-
-
-class Page(Handler):
-    """A page with the text of the server's state."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/html")
-        self.end_headers()
-        self.wfile.write(f"<html><p>{self.server.state}</p></html>".encode())
 
 
 def test_files_and_texts_are_answered_from_and_everything_is_said() -> None:
@@ -84,8 +74,9 @@ def test_a_corpus_is_asked() -> None:
 
 
 def test_documents_of_every_kind_are_answered_from_and_pages_are_named() -> None:
-    with http_server(Page, LIE) as port:
-        address = f"http://127.0.0.1:{port}/"
+    with serve_pages() as server:
+        server.add("/", f"<html><p>{LIE}</p></html>")
+        address = f"{server.url}/"
         with Path("r.toml").open("a") as config:
             config.write('[documents]\ninner_networks = ["127.0.0.0/8"]\n')
         Path("a.pdf").write_bytes(pdf("Minutes.", *TRUE))
@@ -134,8 +125,8 @@ def test_what_cannot_be_read_is_an_error_with_the_reason(name: str) -> None:
 
 
 def test_an_address_that_cannot_be_read_is_an_error() -> None:
-    with http_server(Page, LIE) as port:
-        near = f"http://127.0.0.1:{port}/"
+    with serve_pages() as server:
+        near = f"{server.url}/"
         whys = {near: "address", "http://a.invalid/": "name", "http:///x": "scheme"}
         for address, why in whys.items():
             told = refused("ask", CAPITAL, address, "--config", "r.toml")[1]

@@ -17,7 +17,7 @@ from radarstream.schemas import plugins
 from radarstream.schemas.errors import ConfigurationError, DocumentError, InputError, ReasonClass
 from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Document
-from tests.connectors.webpages.test_webpages import serve_pages
+from tests.connectors.webpages.page_server import serve_pages
 from tests.documents import PNG, pdf
 from tests.servers import free_port
 

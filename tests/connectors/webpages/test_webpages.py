@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import ssl
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,69 +27,14 @@ from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.reading import PageReader
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
-from tests.servers import Handler, http_server
+from tests.connectors.webpages.page_server import PageServer, serve_pages
+from tests.replies import Reply
 
 ARTICLE = (
     "<html><head><title>Cup</title></head><body><nav>Home | News</nav><article><h1>Cup</h1><p>"
     + "Zürich won the cup final on Sunday after extra time. " * 5
     + "</p></article></body></html>"
 )
-
-
-class PageServer:
-    """Pages by path; `hosts` are the Host headers that came in."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, tuple[int, dict[str, str], bytes]] = {}
-        self.hosts: list[str] = []
-        self.headers: list[dict[str, str]] = []
-        self.released = threading.Event()
-        self.port = 0
-
-    def add(self, path: str, body: bytes | str, status: int = 200, **headers: str) -> None:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        named.setdefault("content-type", "text/html; charset=utf-8")
-        self.pages[path] = (status, named, body.encode() if isinstance(body, str) else body)
-
-
-class PageHandler(Handler):
-    def do_GET(self) -> None:
-        script = self.server.state
-        script.hosts.append(self.headers["host"])
-        script.headers.append(dict(self.headers))
-        if self.path == "/hang":
-            script.released.wait(30)
-            return
-        status, headers, body = script.pages.get(self.path, (404, {}, b""))
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        try:
-            self._write(body)
-        except OSError:
-            return
-
-    def _write(self, body: bytes) -> None:
-        released = self.server.state.released
-        if self.path == "/drip":
-            while not released.wait(0.02):
-                self.wfile.write(b".")
-        elif self.path == "/endless":
-            while not released.is_set():
-                self.wfile.write(b"x" * 4_096)
-        else:
-            self.wfile.write(body)
-
-
-@contextmanager
-def serve_pages() -> Iterator[PageServer]:
-    script = PageServer()
-    with http_server(PageHandler, script) as script.port:
-        try:
-            yield script
-        finally:
-            script.released.set()
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +172,7 @@ def test_every_redirect_is_checked(server: PageServer) -> None:
     server.add("/user", "", 307, location=f"http://user:word@pages.test:{server.port}/article")
     for path in ("/good", "/user"):
         assert fetched(f"{base}{path}")[0].decode() == ARTICLE
-        assert not {"Cookie", "Authorization"} & server.headers[-1].keys()
+        assert not any(name in server.headers[-1] for name in ("Cookie", "Authorization"))
 
 
 def test_what_is_not_a_web_address() -> None:
@@ -255,12 +199,13 @@ def test_caps(server: PageServer) -> None:
         ("/brotli", b"x", {"content_encoding": "br"}, "content_type"),
         ("/picture", b"GIF89a", {"content_type": "image/gif"}, "content_type"),
         ("/big", b"x" * 10_001, {}, "size"),
-        ("/endless", "", {}, "size"),
-        ("/drip", "", {}, "time"),
-        ("/hang", "", {}, "time"),
     ):
         server.add(path, body, **headers)
-        assert refusal(f"{base}{path}", seconds=0.3 if why == "time" else 2.0) == why
+        assert refusal(f"{base}{path}") == why
+    server.pages["/drip"] = Reply(b"." * 9_000, 200, "text/html", drip_s=0.02)
+    assert refusal(f"{base}/endless") == "size"
+    for slow in ("/drip", "/hang"):
+        assert refusal(f"{base}{slow}", seconds=0.3) == "time"
     assert refusal(f"{base}/absent") == "status"
 
 
