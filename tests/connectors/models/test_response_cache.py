@@ -1,7 +1,7 @@
 """The response cache: what was answered once is never asked again, whatever happens between."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -11,49 +11,35 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
+from radarstream.connectors.models.scripted import (
+    Scripted,
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+    ScriptedTokens,
+)
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE
 from radarstream.schemas.errors import ModelError, PartialModelError
-from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
 from tests.clocks import at_once
-from tests.scripted_models import last_words
+from tests.scripted_models import FixedRows, last_words
 
 
 def make_prompt(text: str) -> Prompt:
     return Prompt(Task.ATOMIC_ANSWER, "Answer.", (), "Who?", (text,), 16)
 
 
-@dataclass
-class CountingModel:
-    """All three ports; every answer depends on its request alone. Fails at request `fails_at`."""
-
-    model_id: str = "counting/1"
-    fails_at: int = -1
-    asked: list[object] = field(default_factory=list)
-    batches: list[int] = field(default_factory=list)
-
-    def count(self, requests: Sequence[object]) -> None:
-        self.batches.append(len(requests))
-        for request in requests:
-            if len(self.asked) == self.fails_at:
-                raise ModelError("the model is gone")
-            self.asked.append(request)
+class Priced(ScriptedGenerator):
+    """Every reply depends on model and prompt alone, and tells its tokens."""
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        self.count(prompts)
+        super().complete(prompts)
         return [Completion(f"<{self.model_id} {p.passages[0]}>", 7, 3) for p in prompts]
 
-    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        self.count(pairs)
-        seeds = [sum(map(ord, p.premise + "|" + p.hypothesis)) for p in pairs]
-        return np.array([np.random.default_rng(s).dirichlet([1, 1, 1]) for s in seeds])
 
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        self.count(texts)
-        rows = [np.random.default_rng(len(t)).normal(size=8) for t in texts]
-        return np.array([row / np.linalg.norm(row) for row in rows]).reshape(len(texts), 8)
+def asked(model: Scripted) -> list[object]:
+    return [request for batch in model.log for request in batch]
 
 
 @pytest.fixture
@@ -67,37 +53,37 @@ def entries(engine: Engine) -> int:
 
 
 def test_a_repeated_prompt_costs_no_call(engine: Engine) -> None:
-    model = CountingModel()
+    model = Priced()
     first = Cached(model, ResponseCache(engine))
     prompts = [make_prompt(t) for t in ("a", "b", "a", "\ud800 lone", "nul \x00", "北京")]
     answers = first.complete(prompts)
-    assert answers == CountingModel().complete(prompts)
-    assert (first.calls, first.hits, len(model.asked)) == (5, 1, 5)
+    assert answers == Priced().complete(prompts)
+    assert (first.calls, first.hits, len(asked(model))) == (5, 1, 5)
     again = Cached(model, ResponseCache(engine))  # as another process would open it
     assert again.complete(list(reversed(prompts))) == list(reversed(answers))
-    assert (again.calls, again.hits, len(model.asked)) == (0, 6, 5)
-    assert again.model_id == "counting/1"
+    assert (again.calls, again.hits, len(asked(model))) == (0, 6, 5)
+    assert again.model_id == model.model_id
 
 
 def test_relations_and_embeddings_keep_their_numbers(engine: Engine) -> None:
-    model = CountingModel()
+    relations, embedder = ScriptedRelations(), ScriptedEmbedder()
     pairs = [AnswerPair("q", a, b) for a in "abc" for b in "abc"]
-    expected = CountingModel().probabilities(pairs)
     for hits in (0, 9):
-        scorer = Cached(model, ResponseCache(engine), chunk=4)
-        np.testing.assert_array_equal(scorer.probabilities(pairs), expected)
+        scorer = Cached(relations, ResponseCache(engine), chunk=4)
+        np.testing.assert_array_equal(
+            scorer.probabilities(pairs), ScriptedRelations().probabilities(pairs)
+        )
         assert (scorer.hits, scorer.calls) == (hits, 9 - hits)
-    assert model.batches == [4, 4, 1]
+    assert [len(batch) for batch in relations.log] == [4, 4, 1]
     assert scorer.probabilities([]).shape == (0, 3)
-    model = CountingModel()
     texts = ["a", "bb", "ccc", "a"]
-    asked, found = (Cached(model, ResponseCache(engine)).embed(texts) for _ in range(2))
-    assert len(model.asked) == 3
-    np.testing.assert_array_equal(asked, found)
+    told, found = (Cached(embedder, ResponseCache(engine)).embed(texts) for _ in range(2))
+    assert asked(embedder) == texts[:3]
+    np.testing.assert_array_equal(told, found)
     assert found.dtype == np.float64
-    np.testing.assert_allclose(found, CountingModel().embed(texts), atol=1e-7)
+    np.testing.assert_allclose(found, ScriptedEmbedder().embed(texts), atol=1e-7)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
-    assert Cached(model, ResponseCache(engine)).embed([]).shape == (0, 8)
+    assert Cached(embedder, ResponseCache(engine)).embed([]).shape == (0, 32)
 
 
 def test_log_probabilities_are_what_the_model_gives_and_are_asked_once(cache):
@@ -144,15 +130,15 @@ def test_keys_differ_by_every_field_and_may_be_many(cache: ResponseCache) -> Non
         replace(prompt, instruction="Answer!"), replace(prompt, question="Who"),
         replace(prompt, passages=("a", "")), replace(prompt, max_tokens=17),
     ]  # fmt: skip
-    for model in (CountingModel("m/1"), CountingModel("m/2")):
-        generator = Cached(model, cache)
+    for name in ("m/1", "m/2"):
+        generator = Cached(Priced(model_id=name), cache)
         generator.complete(variants)
         assert generator.calls == len(variants)
     pairs = [AnswerPair("q", "ab", "c"), AnswerPair("q", "a", "bc"), AnswerPair("qa", "b", "c")]
-    scorer = Cached(CountingModel("m/1"), cache)
+    scorer = Cached(ScriptedRelations(model_id="m/1"), cache)
     scorer.probabilities(pairs)
     assert scorer.calls == 3
-    embedder = Cached(CountingModel("m/1"), cache)
+    embedder = Cached(ScriptedEmbedder(model_id="m/1"), cache)
     embedder.embed(["a"])
     assert embedder.calls == 1
     values = {i.to_bytes(32, "big"): str(i).encode() for i in range(1_203)}
@@ -162,20 +148,20 @@ def test_keys_differ_by_every_field_and_may_be_many(cache: ResponseCache) -> Non
 
 def test_a_failed_call_stores_only_the_chunks_before_it(engine: Engine) -> None:
     prompts = [make_prompt(str(i)) for i in range(10)]
-    broken = Cached(CountingModel(fails_at=5), ResponseCache(engine), chunk=4)
-    with pytest.raises(ModelError, match="gone"):
+    broken = Cached(Priced(fail_on_calls=frozenset({2})), ResponseCache(engine), chunk=4)
+    with pytest.raises(ModelError, match="call 2"):
         broken.complete(prompts)
     assert entries(engine) == 4
     assert (broken.calls, broken.hits) == (8, 0)
-    model = CountingModel()
+    model = Priced()
     Cached(model, ResponseCache(engine), chunk=4).complete(prompts)
-    assert model.asked == prompts[4:]
+    assert asked(model) == prompts[4:]
 
 
 def test_a_prompt_that_failed_on_its_own_costs_the_others_nothing(engine: Engine) -> None:
     """Also from a model that gives its batch as a whole."""
 
-    class Partial(CountingModel):
+    class Partial(Priced):
         def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
             outcomes: list[object] = list(super().complete(prompts))
             bad = [i for i, p in enumerate(prompts) if p.passages == ("bad",)]
@@ -199,31 +185,14 @@ def test_a_prompt_that_failed_on_its_own_costs_the_others_nothing(engine: Engine
     assert (model.calls, model.hits) == (4, 3)
 
 
-@dataclass
-class WrongModel:
-    model_id: str
-    rows: FloatArray
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        return [Completion("only one")]
-
-    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        return self.rows
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        return self.rows
-
-
 def test_answers_that_are_none_are_not_stored(engine: Engine, cache: ResponseCache) -> None:
     pairs = [AnswerPair("q", "a", "b"), AnswerPair("q", "b", "a")]
-    with pytest.raises(ModelError, match="1 answers to 2"):
-        Cached(WrongModel("w", np.empty(0)), cache).complete([make_prompt(t) for t in "ab"])
     for rows in (np.full((2, 3), np.nan), np.ones((2, 2)), np.full((2, 3), 1.5), np.ones((1, 3))):
         with pytest.raises(ModelError):
-            Cached(WrongModel("w", rows), cache).probabilities(pairs)
+            Cached(FixedRows(rows), cache).probabilities(pairs)
     for rows in (np.full((2, 3), np.inf), np.ones(2), np.ones((3, 3))):
         with pytest.raises(ModelError):
-            Cached(WrongModel("w", rows), cache).embed(["a", "b"])
+            Cached(FixedRows(rows), cache).embed(["a", "b"])
     assert entries(engine) == 0
 
 
@@ -264,15 +233,15 @@ _numbers = count()
 )
 def test_caching_never_changes_an_answer(shared_engine, batches, chunk):
     name = f"model {next(_numbers)}"  # every example starts with nothing stored
-    model = CountingModel(name)
+    model = Priced(model_id=name)
     generator = Cached(model, ResponseCache(shared_engine), chunk=chunk)
     for batch in batches:
         prompts = [make_prompt(text) for text in batch]
-        assert generator.complete(prompts) == CountingModel(name).complete(prompts)
+        assert generator.complete(prompts) == Priced(model_id=name).complete(prompts)
     requests = [text for batch in batches for text in batch]
-    assert generator.calls == len(model.asked) == len(set(requests))
+    assert generator.calls == len(asked(model)) == len(set(requests))
     assert generator.calls + generator.hits == len(requests)
-    assert all(size <= chunk for size in model.batches)
+    assert all(len(batch) <= chunk for batch in model.log)
 
 
 # --- processes -------------------------------------------------------------------------------
@@ -284,8 +253,8 @@ def test_two_that_ask_at_once_share_one_database(state_url: str) -> None:
 
     def ask(number: int) -> list[Completion]:
         cache = ResponseCache(engines[number], max_entries=20)
-        return Cached(CountingModel(), cache, chunk=8).complete(prompts)
+        return Cached(Priced(), cache, chunk=8).complete(prompts)
 
-    assert at_once(ask, 2) == [CountingModel().complete(prompts)] * 2
+    assert at_once(ask, 2) == [Priced().complete(prompts)] * 2
     for engine in engines:
         engine.dispose()
