@@ -12,19 +12,15 @@ from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import NO, YES, Task
-from radarstream.schemas.snapshot import Document, Query
+from radarstream.schemas.snapshot import Document
+from tests.builders import QUESTION, make_case
 from tests.driving import Script, run
 
-QUESTION = "Who won the cup?"
 RULES = ("public_code", "algorithm_1", "prose")
 
 
 def case(count: int, k: int = 5, answer: str = "lie") -> Case:
-    texts = tuple(
-        RankedText(f"t{rank}", Document(rank, f"text {rank}"), 1.0 / rank)
-        for rank in range(1, count + 1)
-    )
-    return Case(Query("cup", QUESTION), answer, texts, k)
+    return make_case([f"text {rank + 1}" for rank in range(count)], answer=answer, k=k)
 
 
 def replying(flags: str, k: int = 5):

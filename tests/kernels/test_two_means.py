@@ -9,8 +9,6 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from radarstream.defenses.kernels.two_means import MOST_EXACT, standardised, two_means, unit_rows
 
-GOLDEN = np.array([(1, 0), (0.98, 0.199), (0.96, 0.28), (0, 1), (-0.6, 0.8)], dtype=float)
-
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
@@ -24,11 +22,6 @@ def smallest_inertia(points: np.ndarray) -> float:
     n = len(points)
     masks = (np.array(m, dtype=bool) for m in itertools.product([False, True], repeat=n))
     return min(inertia(points, m) for m in masks if m.any() and not m.all())
-
-
-@pytest.mark.parametrize("prepare", [unit_rows, standardised])
-def test_golden_clusters(prepare):
-    assert two_means(prepare(GOLDEN), rng()).tolist() == [False, False, False, True, True]
 
 
 def test_few_points_are_split_exactly():

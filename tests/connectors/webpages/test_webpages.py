@@ -70,7 +70,7 @@ def loopback_only(address: Address, port: int) -> bool:
 def fetched(
     url: str, resolver: Resolver | None = None, allow=loopback_only, **options: object
 ) -> Raw:
-    caps = PageOptions(**({"seconds": 2.0, "page_bytes": 10_000} | options))
+    caps = PageOptions(**({"seconds": 30.0, "page_bytes": 10_000} | options))
 
     async def run() -> Raw:
         transport = CheckedTransport(resolver or Resolver(), allow)
@@ -238,7 +238,7 @@ def test_tls_asks_for_the_name_and_certificates_are_verified() -> None:
 
 @contextmanager
 def reader_of(**options: object) -> Iterator[PageReader]:
-    caps = PageOptions(**({"seconds": 2.0} | options))
+    caps = PageOptions(**({"seconds": 30.0} | options))
     with PageReader(caps, lambda: CheckedTransport(Resolver(), loopback_only)) as reader:
         yield reader
 

@@ -1,6 +1,7 @@
 """The metrics of the Sentinel with worked numbers, and the wordings of attacks."""
 
 from datetime import UTC, datetime, timedelta
+from time import process_time
 
 import numpy as np
 import pytest
@@ -149,10 +150,10 @@ def test_wordings_of_attacks_are_known_and_others_left_alone() -> None:
 
 @pytest.mark.parametrize("flood", ["_", "[", "fill ", "repeat the ", "... ", "wiederhole ", "填"])
 def test_patterns_cost_no_time_on_hostile_text(flood: str) -> None:
-    start = datetime.now(UTC)
+    started = process_time()
     fills_masks(flood * 2_000)
     asks_verbatim(flood * 2_000)
-    assert datetime.now(UTC) - start < timedelta(seconds=2)
+    assert process_time() - started < 2.0
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=80), max_size=7))
