@@ -36,7 +36,7 @@ class Broker(Server):
     def options(self, **given: object) -> KafkaOptions:
         """Settings for this broker with short time-outs."""
         quick = {"request_timeout_s": 5.0, "delivery_timeout_s": 20.0, "partitions": 3}
-        return KafkaOptions(bootstrap=self.bootstrap, **(quick | given))
+        return KafkaOptions(**({"bootstrap": self.bootstrap} | quick | given))
 
     def ready(self) -> bool:
         return listens(self.port)

@@ -1,6 +1,7 @@
 """Encoders and masked language models of a few thousand random weights, built on disk."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -86,9 +87,9 @@ def write_modules(directory: Path) -> None:
     (directory / "2_Normalize").mkdir(exist_ok=True)
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
-    """A token per word of `WORDS`."""
-    vocabulary = {word: i for i, word in enumerate([*SPECIAL, *WORDS])}
+def tokenizer(known: Sequence[str] = WORDS, longest: int = LONGEST) -> PreTrainedTokenizerFast:
+    """A token per known word, in lower case."""
+    vocabulary = {word: i for i, word in enumerate([*SPECIAL, *known])}
     words = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -100,6 +101,6 @@ def tokenizer() -> PreTrainedTokenizerFast:
     names = dict(zip(("pad", "unk", "cls", "sep", "mask"), SPECIAL, strict=True))
     return PreTrainedTokenizerFast(
         tokenizer_object=words,
-        model_max_length=LONGEST,
+        model_max_length=longest,
         **{f"{name}_token": token for name, token in names.items()},
     )

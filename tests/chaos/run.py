@@ -42,7 +42,9 @@ SHORT = Size(snapshots=200, queries=8, kills_per_point=2, random_seconds=0.0, br
 ON_KAFKA = replace(
     Size(), snapshots=1_500, kills_per_point=4, random_seconds=30.0, database_restarts=5
 )
-SHORT_ON_KAFKA = replace(SHORT, snapshots=240, kills_per_point=1, database_restarts=1)
+SHORT_ON_KAFKA = replace(
+    SHORT, snapshots=240, kills_per_point=1, broker_restarts=2, database_restarts=1
+)
 
 
 def run_chaos(

@@ -1,13 +1,10 @@
 """Signed delivery against a real HTTP server that fails in the ways that servers do."""
 
 import hmac
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from threading import Event, Thread
 
@@ -18,6 +15,7 @@ from pydantic import ValidationError
 from radarstream.connectors.webhook import Webhook
 from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.schemas.errors import ConfigurationError
+from tests.engines.secured import Authority
 from tests.replies import Reply
 from tests.webhook_receiver import TAKEN, Receiver, receiving
 
@@ -144,32 +142,20 @@ def test_addresses_that_are_not_safe_are_refused_unless_permitted() -> None:
     assert WebhookOptions(url="http://hooks.internal/x", allow_http=True)
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    key, chain = folder / "key.pem", folder / "certificate.pem"
-    subject = ["-subj", "/CN=receiver", "-addext", "subjectAltName=IP:127.0.0.1"]
-    kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    files = ["-keyout", str(key), "-out", str(chain), "-days", "2"]
-    subprocess.run([openssl, "req", *kind, *files, *subject], check=True, capture_output=True)
-    return key, chain
-
-
-def test_certificates_are_verified(certificate, capsys):
-    key, chain = certificate
+def test_certificates_are_verified(tmp_path):
+    authority, chain, trusted = Authority(), tmp_path / "chain.pem", tmp_path / "ca.pem"
+    authority.write(chain, days=2)
+    trusted.write_bytes(authority.certificate)
     context = SSLContext(PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(chain, key)
+    context.load_cert_chain(chain)
     stop = Event()
     stop.set()  # one try
     with receiving(tls=context) as receiver:
         with Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook:
             refused = webhook.deliver("cup/4", BODY)
         assert (refused.temporary, receiver.received) == (True, [])
-        assert "self-signed" in refused.failure
-        trusting = WebhookOptions(url=receiver.url, ca_file=chain)
+        assert "unable to get local issuer certificate" in refused.failure
+        trusting = WebhookOptions(url=receiver.url, ca_file=trusted)
         with Webhook(trusting, stop) as webhook:
             assert webhook.deliver("cup/4", BODY).accepted
 

@@ -7,31 +7,35 @@ from random import Random
 import pytest
 
 from tests.chaos import flink_run
+from tests.chaos.__main__ import trials_of
 from tests.chaos.dying_worker import POINTS
 from tests.chaos.findings import out_of_order, repeated_calls
 from tests.chaos.flink_promises import LATENESS_S, Size, disordered
-from tests.chaos.run import SHORT, run_chaos
-from tests.chaos.two_workers import SHORT as TWO
-from tests.chaos.two_workers import run_two_workers
-from tests.postgresql import server_binaries
 
 
 @pytest.mark.long
-def test_nothing_is_lost_whatever_dies(tmp_path: Path) -> None:
-    told: list[str] = []
-    outcome = run_chaos(SHORT, tmp_path, told.append)
+@pytest.mark.parametrize("engine", ["noida", "kafka"])
+def test_nothing_is_lost_whatever_dies(engine: str, tmp_path: Path) -> None:
+    """One broker and SQLite; three nodes of Apache Kafka and PostgreSQL."""
+    deaths, told = trials_of(engine)["deaths"], []
+    if reason := deaths.needs():
+        pytest.skip(reason)
+    outcome, size = deaths.run(deaths.short, tmp_path, told.append), deaths.short
     figures, found = outcome.figures, outcome.figures["findings"]
-    assert figures["kills"] == dict.fromkeys(POINTS, SHORT.kills_per_point) | {"broker": 1}, told
+    under = {"broker": size.broker_restarts, "PostgreSQL": size.database_restarts}
+    expected = Counter(dict.fromkeys(POINTS, size.kills_per_point) | under)
+    assert figures["kills"] == +expected, told
     assert found["sound"], outcome.record()
     assert found["repeated_publications"] > 0, "nothing was ever published again"
     assert found["calls_repeated_in_flight"] > 0, "no call was ever cut off"
 
 
 @pytest.mark.long
-@pytest.mark.skipif(server_binaries() is None, reason="no PostgreSQL to kill: install pgserver")
 def test_two_workers_on_every_partition_outlive_broker_and_database(tmp_path: Path) -> None:
-    told: list[str] = []
-    outcome = run_two_workers(TWO, tmp_path, told.append)
+    pair, told = trials_of("noida")["two workers"], []
+    if reason := pair.needs():
+        pytest.skip(reason)
+    outcome = pair.run(pair.short, tmp_path, told.append)
     assert outcome.sound, (outcome.record(), told)
 
 

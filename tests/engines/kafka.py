@@ -108,9 +108,8 @@ class KafkaCluster:
 
     def options(self, **given: object) -> KafkaOptions:
         """Settings for this cluster with short time-outs, every record on each node."""
-        quick = {"request_timeout_s": 5.0, "delivery_timeout_s": 20.0, "partitions": 3}
-        copies = {"replication": len(self.nodes)}
-        return KafkaOptions(bootstrap=self.bootstrap, **(quick | copies | given))
+        copies = {"bootstrap": self.bootstrap, "replication": len(self.nodes)}
+        return self.nodes[1].options(**(copies | given))
 
     def start(self) -> None:
         """Start every node: they wait for each other, so all are launched first."""

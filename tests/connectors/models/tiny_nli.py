@@ -5,10 +5,11 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import pre_tokenizers
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from radarstream.connectors.models.cross_encoder_nli import CANARY, CLASSES, proposition
+from tests.tiny_encoders import tokenizer
 
 ANSWERS = ("Oslo", "Bergen", "Paris", "Lyon", "12", "13", "red", "blue")
 QUESTION = "Which one is it?"
@@ -16,7 +17,6 @@ QUESTION = "Which one is it?"
 
 def build(directory: Path, *, labels: tuple[str, ...] = CLASSES, columns=(0, 1, 2)) -> Path:
     """Write a model whose output column i is what column `columns[i]` learnt, named `labels[i]`."""
-    tokenizer = _tokenizer()
     model = deepcopy(_taught())
     with torch.no_grad():
         model.classifier.weight.copy_(model.classifier.weight[list(columns)].clone())
@@ -24,7 +24,7 @@ def build(directory: Path, *, labels: tuple[str, ...] = CLASSES, columns=(0, 1, 
     model.config.id2label = dict(enumerate(labels))
     model.config.label2id = {label: i for i, label in enumerate(labels)}
     model.save_pretrained(directory)
-    tokenizer.save_pretrained(directory)
+    _tokenizer().save_pretrained(directory)
     return directory
 
 
@@ -32,36 +32,20 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     sentences = [sentence for pair in CANARY for sentence in pair]
     sentences += [proposition(QUESTION, answer) for answer in ANSWERS]
     split = pre_tokenizers.BertPreTokenizer()
-    words = {word for text in sentences for word, _ in split.pre_tokenize_str(text)}
-    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])}
-    vocabulary |= {word: len(vocabulary) + i for i, word in enumerate(sorted(words))}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106
-    tokenizer.pre_tokenizer = split
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",  # noqa: S106
-        unk_token="[UNK]",  # noqa: S106
-        cls_token="[CLS]",  # noqa: S106
-        sep_token="[SEP]",  # noqa: S106
-        model_max_length=64,
-    )
+    words = {word for text in sentences for word, _ in split.pre_tokenize_str(text.lower())}
+    return tokenizer(sorted(words), longest=64)
 
 
 @cache
 def _taught() -> BertForSequenceClassification:
     """Overfit the canary once; single-threaded, since busy cores make tiny matrices very slow."""
-    tokenizer = _tokenizer()
+    reader = _tokenizer()
     threads, state = torch.get_num_threads(), torch.random.get_rng_state()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model = BertForSequenceClassification(
         BertConfig(
-            vocab_size=len(tokenizer),
+            vocab_size=len(reader),
             hidden_size=32,
             num_hidden_layers=1,
             num_attention_heads=2,
@@ -74,7 +58,7 @@ def _taught() -> BertForSequenceClassification:
         )
     )
     premises, hypotheses = (list(side) for side in zip(*CANARY, strict=True))
-    encoded = tokenizer(premises, hypotheses, padding=True, return_tensors="pt")
+    encoded = reader(premises, hypotheses, padding=True, return_tensors="pt")
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(600):
         loss = torch.nn.functional.cross_entropy(model(**encoded).logits, torch.arange(3))
