@@ -50,17 +50,17 @@ def kept(directory: Path) -> set[str]:
     return {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
 
 
-def test_the_expected_jars_are_fetched_once(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_expected_jars_are_fetched_once_and_no_others_kept(empty, monkeypatch, capsys):
+    both = {"kafka/some.jar", "flink/some.jar"}
     assert artifacts.missing("kafka") == "no jars of kafka: run `make engines`"
     assert command.main(["fetch"]) == 0
-    assert kept(empty) == {"kafka/some.jar", "flink/some.jar"}
-    assert artifacts.missing("kafka", "flink") == ""
+    assert (kept(empty), artifacts.missing("kafka", "flink")) == (both, "")
+    (empty / "kafka" / "another.jar").write_text("")
+    assert command.main(["fetch"]) == 0
+    assert kept(empty) == both
     monkeypatch.setenv("ENDS", "1")  # it would fail now
     assert command.main(["fetch"]) == 0
-
-
-def test_a_jar_with_another_checksum_is_refused_and_removed(empty, monkeypatch, capsys):
-    artifacts.fetch()
+    monkeypatch.setenv("ENDS", "0")
     (empty / "kafka" / "some.jar").write_text("damaged")
     monkeypatch.setenv("SAID", "something else")
     assert command.main(["fetch"]) == 1
@@ -69,13 +69,6 @@ def test_a_jar_with_another_checksum_is_refused_and_removed(empty, monkeypatch, 
     assert artifacts.missing("kafka")
     assert command.main(["fetch", "--optional"]) == 0
     assert "note: no Apache Kafka" in capsys.readouterr().err
-
-
-def test_a_jar_that_is_not_on_the_list_is_refused(empty: Path) -> None:
-    artifacts.fetch()
-    (empty / "kafka" / "another.jar").write_text("")
-    artifacts.fetch()
-    assert kept(empty) == {"kafka/some.jar", "flink/some.jar"}
 
 
 def test_what_is_missing_is_said(empty, monkeypatch, capsys):

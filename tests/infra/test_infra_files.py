@@ -25,6 +25,7 @@ import yaml
 from radarstream.pipelines.searching import search_service
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.section import read_secret
+from tests.deployed_processes import variables_of
 from tests.deployment_files import (
     COMPOSE,
     DOCKERFILE,
@@ -299,11 +300,7 @@ def run(
 
 
 def variables(directory: Path) -> dict[str, dict[str, str]]:
-    texts = {file.name: file.read_text("utf-8") for file in sorted(directory.glob("*.env"))}
-    return {
-        name: dict(line.split("=", 1) for line in text.splitlines() if line and line[0] != "#")
-        for name, text in texts.items()
-    }
+    return {file.name: variables_of(file) for file in sorted(directory.glob("*.env"))}
 
 
 def test_secrets_are_made_once_and_fit_each_other(infra: Path) -> None:

@@ -46,11 +46,6 @@ def archive(engine: Engine, corpus: Corpus, taken: SearchSnapshot) -> writing.Ad
         return corpus.archive(connection, taken)
 
 
-def archive_unwritten(engine: Engine, corpus: Corpus, taken: SearchSnapshot) -> writing.Added:
-    with engine.connect() as connection:
-        return corpus.archive(connection, taken)
-
-
 def id_of(text: str) -> str:
     return Document(1, text).content_id
 
@@ -205,8 +200,9 @@ def test_a_snapshot_without_documents_waits_for_no_other(state_url: str, engine:
     other = open_engine(state_url, busy_timeout_s=10.0)
     with other.begin() as holding, ThreadPoolExecutor(1) as pool:
         corpus_vectors.locked(holding, new=1)
-        empty = pool.submit(archive_unwritten, engine, corpus, snapshot("q", []))
-        assert empty.result(timeout=5.0) == (0, 0)
+        with engine.connect() as unwritten:
+            empty = pool.submit(corpus.archive, unwritten, snapshot("q", []))
+            assert empty.result(timeout=20.0) == (0, 0)
     other.dispose()
 
 
@@ -290,46 +286,32 @@ def test_vectors_made_anew_by_the_first_embedder_count_once(engine: Engine) -> N
 
 
 class Choosy(ScriptedEmbedder):
-    """Cannot embed one text; or is ill and can embed none."""
+    """Cannot embed one text; or is ill in this way and can embed none."""
 
-    ill = False
+    ill: ModelError | None = None
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         if self.ill or any("poison" in text for text in texts):
-            raise ModelError("cannot embed")
+            self.begin(texts)
+            raise self.ill or ModelError("cannot embed")
         return super().embed(texts)
 
 
-def test_a_text_that_cannot_be_embedded_stops_no_other(engine: Engine) -> None:
+def test_a_failing_model_marks_nothing_and_one_bad_text_stops_no_other(engine: Engine) -> None:
+    """An outage is not asked about every text."""
     corpus, embedder = Corpus(engine), Choosy()
-    corpus.add([Document(1, f"text {i}") for i in range(9)] + [Document(1, "poison")], 1)
+    corpus.add([Document(1, f"text {i}") for i in range(9)], 1)
+    for embedder.ill in (ModelError("cannot embed"), ModelOutageError("down")):
+        embedder.log.clear()
+        with pytest.raises(type(embedder.ill)):
+            corpus.embed(embedder)
+        assert (len(embedder.log) == 1) == isinstance(embedder.ill, ModelOutageError)
+        assert len(corpus_vectors.pending_ids(engine)) == 9
+    embedder.ill = None
+    corpus.add([Document(1, "poison")], 1)
     assert len(corpus.search("x", 99, embedder)) == 9
     assert statistics(engine)[2:4] == (9, 1)
     assert corpus_vectors.pending_ids(engine) == []
-
-
-def test_a_failing_model_is_an_error_and_marks_nothing(engine: Engine) -> None:
-    corpus, embedder = Corpus(engine), Choosy()
-    corpus.add([Document(1, f"text {i}") for i in range(9)], 1)
-    embedder.ill = True
-    with pytest.raises(ModelError):
-        corpus.search("x", 99, embedder)
-    assert len(corpus_vectors.pending_ids(engine)) == 9
-    embedder.ill = False
-    assert len(corpus.search("x", 99, embedder)) == 9
-
-
-def test_an_outage_is_not_asked_about_every_text(engine: Engine) -> None:
-    class Down(ScriptedEmbedder):
-        def embed(self, texts: Sequence[str]) -> FloatArray:
-            self.log.append(tuple(texts))
-            raise ModelOutageError("down")
-
-    corpus, embedder = Corpus(engine), Down()
-    corpus.add([Document(1, f"text {i}") for i in range(9)], 1)
-    with pytest.raises(ModelOutageError):
-        corpus.embed(embedder)
-    assert len(embedder.log) == 1
 
 
 @pytest.mark.parametrize("rows", [np.full((1, 4), np.nan), np.zeros((1, 4)), np.ones((2, 4))])

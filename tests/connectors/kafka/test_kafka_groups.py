@@ -62,45 +62,35 @@ def polling(log: KafkaLog) -> Iterator[None]:
 
 @pytest.mark.parametrize("broker", [KAFKA], indirect=True)  # Noida does not always split a group
 def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaOptions) -> None:
-    """The first worker has all three partitions, then loses some to the second."""
-    with (
-        KafkaLog(published, membership="group") as first,
-        KafkaLog(published, membership="group") as second,
-    ):
-        held = read(first, 60)
-        assert first.partitions() == {0, 1, 2}
-        counts = {p: sum(r.log.partition == p for r in held if r.log) for p in range(3)}
-        deadline = time.monotonic() + 2 * published.session_timeout_s
-        with polling(second):
-            while not second.partitions() or first.partitions() & second.partitions():
-                assert time.monotonic() < deadline, "the group was not split"
-                with suppress(BrokerError):
-                    first.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
-        assert first.partitions() | second.partitions() == {0, 1, 2}
-        lost = min(second.partitions())
-        first.commit({lost: counts[lost]})  # no longer its to commit
-    with KafkaLog(published, partitions=(lost,)) as log:
-        assert len(read(log, counts[lost])) == counts[lost]
+    """The first worker has all three partitions, then loses some to the second, which leaves.
 
-
-@pytest.mark.parametrize("broker", [KAFKA], indirect=True)
-def test_what_was_not_committed_is_read_again_after_a_rebalance(published: KafkaOptions) -> None:
-    """Also in the partitions that the worker keeps, where the client would go on behind it."""
+    What was not committed is read again, also in the partitions that the worker keeps, where the
+    client would go on behind it.
+    """
     with KafkaLog(published, membership="group") as first:
-        everything = {record.payload for record in read(first, 60)}
+        held = read(first, 60)
+        everything = {record.payload for record in held}
+        assert first.partitions() == {0, 1, 2}
         deadline = time.monotonic() + 4 * published.session_timeout_s
         again: set[bytes] = set()
-        with KafkaLog(published, membership="group") as second, polling(second):
-            while not second.partitions() or first.partitions() & second.partitions():
-                assert time.monotonic() < deadline, "the group was not split"
-                with suppress(BrokerError):
-                    batch = first.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
-                    again.update(record.payload for record in batch)
-        while again != everything:
-            assert time.monotonic() < deadline, sorted(everything - again)
+
+        def poll(missing: object) -> None:
+            assert time.monotonic() < deadline, missing
             with suppress(BrokerError):
                 batch = first.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
                 again.update(record.payload for record in batch)
+
+        with KafkaLog(published, membership="group") as second, polling(second):
+            while not second.partitions() or first.partitions() & second.partitions():
+                poll("the group was not split")
+            assert first.partitions() | second.partitions() == {0, 1, 2}
+            lost = min(second.partitions())
+            count = sum(r.log.partition == lost for r in held if r.log)
+            first.commit({lost: count})  # no longer its to commit
+        while again != everything:
+            poll(sorted(everything - again))
+    with KafkaLog(published, partitions=(lost,)) as log:
+        assert len(read(log, count)) == count
 
 
 def kill_a_member(options: KafkaOptions) -> None:

@@ -172,16 +172,12 @@ def test_two_workers_split_the_partitions(options: KafkaOptions) -> None:
         assert len(read(log, 60 - count)) == 60 - count
 
 
-def test_a_partition_that_does_not_exist_is_refused(options: KafkaOptions) -> None:
-    with KafkaLog(options, partitions=(1, 7)) as log, pytest.raises(ConfigurationError, match="7"):
+def test_a_topic_and_a_partition_that_do_not_exist_are_named(broker: Broker, prefix: str) -> None:
+    options = broker.options(topic_prefix=prefix)
+    with KafkaLog(options) as log, pytest.raises(BrokerError, match=prefix + TOPIC):
         log.poll(max_records=1, max_bytes=1, timeout_s=0.1)
-
-
-def test_a_topic_that_does_not_exist_is_named(broker: Broker, prefix: str) -> None:
-    with (
-        KafkaLog(broker.options(topic_prefix=prefix)) as log,
-        pytest.raises(BrokerError, match=prefix + TOPIC),
-    ):
+    ensure_topics(options)
+    with KafkaLog(options, partitions=(1, 7)) as log, pytest.raises(ConfigurationError, match="7"):
         log.poll(max_records=1, max_bytes=1, timeout_s=0.1)
 
 

@@ -17,7 +17,6 @@ from gguf import GGUFReader, GGUFWriter, dequantize, quantize
 from radarstream.connectors.models import gguf_weights
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.gguf_weights import cache_directories, converted
-from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
@@ -98,22 +97,6 @@ def test_a_rank_counts_the_tokens_that_are_more_probable(gguf: Path) -> None:
             logs = original(torch.tensor([tiny_ids(completion_text(prompt))])).logits[0, -1]
         beaten = [int((logs > logs[token] + off).sum()) for off in (ROUNDING, -ROUNDING)]
         assert beaten[0] <= rank - 1 <= beaten[1]
-
-
-@pytest.mark.bench
-@pytest.mark.models
-def test_the_embedded_model_says_what_the_generator_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run converts the weights. The generator rounds activations to eight bits."""
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    for country, capital in {"Peru": "Lima", "Norway": "Oslo", "Kenya": "Nairobi"}.items():
-        question, page = f"What is the capital of {country}?", f"In {capital}, {country}'s capital."
-        prompt = build_prompt(Task.ATOMIC_ANSWER, question, (page,))
-        server = LlamaCpp(slots=1)
-        request = server.request(completion_text(prompt), 1) | {"logprobs": 1}
-        reply = server.server().handle_completions(request)
-        (told,) = reply["choices"][0]["logprobs"]["content"]
-        (logs,) = GgufTokens().log_probs([ContinuationQuery((prompt,), capital)])
-        assert abs(float(logs[0, 0]) - told["logprob"]) < 0.3
 
 
 def test_a_file_is_converted_once_and_an_interrupted_conversion_leaves_nothing(

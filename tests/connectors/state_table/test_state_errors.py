@@ -154,9 +154,6 @@ def test_a_new_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
 # --- a database that was lost, or is new, or changed meanwhile ------------------------------------
 
 
-FIRST = MemoryRow("q-1", "radar", 1, 1_700_000_000_000, "cluster", 0, 4, b"\x80N.")
-
-
 HERE = ("log", 0)
 
 
@@ -234,7 +231,7 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, bytes_left: int) -> 
     with pytest.raises(ConfigurationError, match="cut off"):
         insist_on_mark(engine, "g", mark)
     with pytest.raises(ConfigurationError, match="cut off"):
-        commit_fold(engine, None, FIRST)
+        commit_fold(engine, None, ROW)
     engine.dispose()
 
 

@@ -232,9 +232,6 @@ def test_of_many_writers_of_a_step_exactly_one_wins(engine: Engine) -> None:
             mark_sent(engine, [entry.seq])
 
 
-# --- kill -9 ---------------------------------------------------------------------------------
-
-
 # --- what the disk and the operator do -------------------------------------------------------
 
 

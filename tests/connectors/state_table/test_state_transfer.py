@@ -52,27 +52,19 @@ def contents(engine: Engine) -> dict[str, list[dict[str, Any]]]:
         }
 
 
-def export(engine: Engine, file: Path) -> Path:
-    file.write_text("".join(export_lines(engine)), encoding="utf-8")
-    return file
-
-
-def test_another_database_gets_identical_rows(engine, other_engine, tmp_path):
+def test_another_database_gets_identical_rows(engine, other_engine, export):
+    assert len(export(engine).read_text().splitlines()) == 2
+    assert import_file(engine, export(engine)) == {}  # nothing of an empty one
     fill(engine)
-    file = export(engine, tmp_path / "state.jsonl")
+    file = export(engine)
+    lines = file.read_bytes().splitlines()
     counts = {"memory": 2, "watchlist": 2, "search_credits": 1, "source_verdicts": 1}
     assert import_file(other_engine, file) == counts
     assert contents(other_engine) == contents(engine)
-    again = export(other_engine, tmp_path / "again.jsonl")
-    assert sorted(again.read_bytes().splitlines()) == sorted(file.read_bytes().splitlines())
+    again = export(other_engine)
+    assert sorted(again.read_bytes().splitlines()) == sorted(lines)
     assert import_file(engine, again) == counts  # over the same rows
     assert contents(other_engine) == contents(engine)
-
-
-def test_an_empty_database_is_exported_and_imported(engine: Engine, tmp_path: Path) -> None:
-    file = export(engine, tmp_path / "state.jsonl")
-    assert len(file.read_text().splitlines()) == 2
-    assert import_file(engine, file) == {}
 
 
 def test_an_export_shows_one_moment(state_url: str, engine: Engine) -> None:
@@ -89,9 +81,9 @@ def test_an_export_shows_one_moment(state_url: str, engine: Engine) -> None:
     writer.dispose()
 
 
-def test_a_query_never_moves_back_unless_told(engine: Engine, tmp_path: Path) -> None:
+def test_a_query_never_moves_back_unless_told_and_credits_stay_spent(engine, export) -> None:
     fill(engine)
-    file = export(engine, tmp_path / "state.jsonl")
+    file = export(engine)
     newer = replace(ROW, query_id="q-2", step=8, as_of_ms=ROW.as_of_ms + 1, state=BELIEF)
     before = replace(ROW, query_id="q-2", state=encode_state(None))
     commit_fold(engine, before, newer)
@@ -105,11 +97,6 @@ def test_a_query_never_moves_back_unless_told(engine: Engine, tmp_path: Path) ->
         ROW.query_id: ROW,
         "q-2": replace(ROW, query_id="q-2", state=encode_state(None)),
     }
-
-
-def test_credits_that_were_spent_stay_spent(engine: Engine, tmp_path: Path) -> None:
-    fill(engine)
-    file = export(engine, tmp_path / "state.jsonl")
     spend_credit(engine, "2025-03", 1, 100)
     with pytest.raises(StateConflictError, match="search_credits"):
         import_file(engine, file)
