@@ -61,3 +61,10 @@ def test_the_drawing_has_the_stages_of_the_round_in_their_order(page: str) -> No
     (drawn,) = re.findall(r"ROUND: ([\w >]+) \]", text)
     documented = re.search(r"^ +(withhold [\w >|]+)$", pipeline.__doc__ or "", re.MULTILINE)
     assert drawn == documented[1].replace("|", ">")
+
+
+def test_every_test_that_a_document_names_is_there() -> None:
+    tests = "".join(file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    pages = "".join(file.read_text("utf-8") for file in sorted((ROOT / "docs").glob("*.md")))
+    named = set(re.findall(r"`(?:[\w/.]+::)*(test_\w+)`", pages))
+    assert {name for name in named if f"def {name}(" not in tests} == set()
