@@ -1,7 +1,7 @@
 """The job on a Flink cluster: submitted, watched, and its processes killed."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,17 +11,18 @@ from urllib.error import URLError
 
 import psutil
 
-from radarstream.connectors.kafka.topic_reader import TopicRecord
+from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import ensure_topics
 from tests.brokers import Broker, running_broker
 from tests.chaos.arena import ROOT, Arena
-from tests.chaos.listener import Listener
 from tests.clocks import until
+from tests.end_to_end.running_job import events
 from tests.engines.flink import FlinkCluster, TaskManager
 from tests.postgresql import PostgresqlServer, running_server
 from tests.programs import done
 from tests.servers import running
 
+ANSWERS = "answers.defended"
 CHECKPOINT_S = 10.0
 PARTITIONS = 4
 STOPS = 3  # that may fail
@@ -30,7 +31,7 @@ WITHIN_S = 300.0  # for what is measured, not required
 
 @dataclass
 class FlinkArena:
-    """Runs one job on a cluster. `arena` says which topics and database, `listener` what came out.
+    """Runs one job on a cluster. `arena` says which topics and database.
 
     `restored_from` has the checkpoint or savepoint that each submission went on from.
     """
@@ -39,7 +40,6 @@ class FlinkArena:
     broker: Broker
     server: PostgresqlServer
     arena: Arena
-    listener: Listener
     job: str = ""
     parallelism: int = 0
     failed_stops: int = 0
@@ -97,8 +97,8 @@ class FlinkArena:
         `death_s` is the wall clock at the death.
         """
         until(lambda: self.all_run(death_s * 1_000), WITHIN_S, self.standing)
-        published = self.listener.count
-        until(lambda: self.listener.count > published, WITHIN_S)
+        before = self.published()
+        until(lambda: self.published() > before, WITHIN_S)
         return now_s() - death_s
 
     def hosts(self) -> list[TaskManager]:
@@ -194,8 +194,17 @@ class FlinkArena:
 
     def until_answered(self, count: int) -> None:
         """Wait until so many different answers were published; AssertionError when none comes."""
-        while (known := len(self.listener.ids)) < count:
-            until(lambda: len(self.listener.ids) > known, WITHIN_S)  # noqa: B023 called at once
+        while (known := len(self.answers())) < count:
+            until(lambda: len(self.answers()) > known, WITHIN_S)  # noqa: B023 called at once
+
+    def answers(self) -> dict[str, bytes]:
+        """The answers that were published by now, by their ids, in order."""
+        return dict(events(self.arena.options, ANSWERS))
+
+    def published(self) -> int:
+        """How many answers were published by now, repetitions included."""
+        with TopicReader(self.arena.options, [ANSWERS], start="latest") as reader:
+            return sum(reader.places().values())
 
     def cancel(self) -> None:
         """End the job; its last checkpoint stays."""
@@ -204,9 +213,7 @@ class FlinkArena:
 
 
 @contextmanager
-def on_flink(
-    directory: Path, hear: Callable[[TopicRecord], object] = lambda _: None, **variables: str
-) -> Iterator[FlinkArena]:
+def on_flink(directory: Path, **variables: str) -> Iterator[FlinkArena]:
     """A cluster with a broker and a database, no job on it yet; `variables` are the job's."""
     with (
         running_server() as server,
@@ -216,8 +223,7 @@ def on_flink(
         options = broker.options(topic_prefix="chaos.", group="chaos", partitions=PARTITIONS)
         ensure_topics(options)
         arena = Arena(broker, options, directory, server.new_database(), variables)
-        with Listener(options, hear) as listener:
-            yield FlinkArena(cluster, broker, server, arena, listener)
+        yield FlinkArena(cluster, broker, server, arena)
 
 
 def now_s() -> float:

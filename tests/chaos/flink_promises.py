@@ -2,13 +2,13 @@
 
 import time
 from base64 import b64decode
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from radarstream.connectors.kafka.topic_reader import TopicRecord
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, outbox_record
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -42,14 +42,7 @@ def run_promises(size: Size, directory: Path, say: Say) -> Outcome:
     """Run one job that waits for older records, and look at what comes out."""
     began = time.monotonic()
     lateness = {"RADARSTREAM_JOB__ALLOWED_LATENESS_S": str(LATENESS_S)}
-    answered: dict[str, list[int]] = {}
-
-    def hear(record: TopicRecord) -> None:
-        answer = decode_answer(record.value or b"")
-        seconds = round((answer.observed_at - OBSERVED_AT).total_seconds())
-        answered.setdefault(answer.query_id, []).append(seconds)
-
-    with on_flink(directory, hear, **lateness) as flink:
+    with on_flink(directory, **lateness) as flink:
         flink.submit(size.parallelism)
         say(f"quiet partitions: {size.lonely} snapshots, one after the other")
         waited_s = [wait_for_answer(flink, number) for number in range(size.lonely)]
@@ -62,8 +55,12 @@ def run_promises(size: Size, directory: Path, say: Say) -> Outcome:
         late = [at(query, -100 - number) for query in queries for number in range(size.late)]
         publish(flink, late)
         until(lambda: len(dead_letters(flink)) >= len(late), WITHIN_S)
-        letters = dead_letters(flink)
+        letters, answers = dead_letters(flink), map(decode_answer, flink.answers().values())
         flink.cancel()
+    answered: dict[str, list[int]] = defaultdict(list)
+    for answer in answers:
+        seconds = round((answer.observed_at - OBSERVED_AT).total_seconds())
+        answered[answer.query_id].append(seconds)
     parked_late = sorted(data for data, reason in letters if reason is ReasonClass.LATE)
     payloads = sorted(outbox_record(snapshot).data for snapshot in late)
     in_order = sum(answered[q] == list(range(size.disordered)) for q in queries)
@@ -94,7 +91,7 @@ def publish(flink: FlinkArena, snapshots: Sequence[SearchSnapshot]) -> None:
 
 def wait_for_answer(flink: FlinkArena, number: int) -> float:
     """Publish one snapshot of one query; return the seconds until its answer."""
-    before, began = len(flink.listener.ids), time.monotonic()
+    before, began = len(flink.answers()), time.monotonic()
     publish(flink, [at("quiet", 60 * number - 86_400)])
     flink.until_answered(before + 1)
     return time.monotonic() - began

@@ -190,8 +190,8 @@ def test_thoughts_are_no_answer_and_waiting_does_not_count(make, server) -> None
     server.script.extend([says(text, reason="length") for text in replies])
     texts = [completion.text for completion in make(concurrency=1).complete(pages(3))]
     assert texts == ["Bern", "It is Be", "a" * 32 * page(0).max_tokens]
-    server.always = Reply(chat_reply("Bern"), after_s=0.3)
-    generator = make(deadline_s=1.6, concurrency=1)  # 0.56 s for each question's documents
+    server.always = Reply(chat_reply("Bern"), after_s=0.8)
+    generator = make(deadline_s=8.0, concurrency=1)  # 2.8 s for each question's documents
     prompts = [page(0, f"Where is zoo {number}?") for number in range(4)]
     assert len(generator.complete(prompts)) == 4
 
