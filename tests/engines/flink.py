@@ -28,7 +28,6 @@ class JobManager(Server):
     """Flink's job manager with its REST port."""
 
     name = "Flink's job manager"
-    ready_s = 60.0
 
     def __init__(self, directory: Path, extra: Mapping[str, str] | None = None) -> None:
         super().__init__(directory / "job-manager")
@@ -98,7 +97,6 @@ class TaskManager(Server):
     """A task manager of a job manager."""
 
     name = "Flink's task manager"
-    ready_s = 60.0
 
     def __init__(self, job_manager: JobManager, number: int) -> None:
         super().__init__(job_manager.shared / f"task-manager-{number}")
@@ -133,7 +131,6 @@ class JobServer(Server):
     """Beam's job server for a Flink cluster."""
 
     name = "Beam's job server"
-    ready_s = 60.0
 
     def __init__(self, job_manager: JobManager) -> None:
         super().__init__(job_manager.shared / "job-server")

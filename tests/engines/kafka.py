@@ -23,7 +23,6 @@ class KafkaNode(Broker):
     """
 
     name = "kafka"
-    ready_s = 120.0
 
     def __init__(
         self,

@@ -55,7 +55,6 @@ class Process:
 class Part(Server):
     """A part of an engine that has ended, to be started as before."""
 
-    ready_s = 120.0
     outlives = True
 
     def __init__(self, noted: Process) -> None:

@@ -82,7 +82,6 @@ class ComposedKafka(Server):
     """
 
     name = "the service kafka"
-    ready_s = 60.0
 
     def __init__(self, directory: Path, infra: Path) -> None:
         super().__init__(directory)

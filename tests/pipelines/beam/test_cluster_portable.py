@@ -40,7 +40,6 @@ class JobService(Server):
     """Beam's own portable job service; it writes its port to a file."""
 
     name = "the job service"
-    ready_s = 60.0
 
     def command(self) -> list[str]:
         module = "apache_beam.runners.portability.local_job_service_main"
@@ -59,7 +58,6 @@ class WorkerPool(Server):
     """The worker pool, as it stands beside a cluster: Python steps run in its processes."""
 
     name = "the worker pool"
-    ready_s = 60.0
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
 
     def __init__(self, directory: Path) -> None:
