@@ -86,13 +86,13 @@ class Program:
             written = file.read_text().splitlines(keepends=True) if file.exists() else []
             return [line for line in written if containing in line and line.endswith("\n")]
 
-        until(lines, 30.0, told=file.read_text)
+        until(lines, told=file.read_text)
         return lines()[0]
 
     def stopped_by(self, number: int) -> int:
         """Its exit code after a signal."""
         self.send_signal(number)
-        return self.wait(20)
+        return self.wait(60)
 
 
 def run(

@@ -50,7 +50,10 @@ def examined(config: Path) -> Checks:
     done = CliRunner().invoke(app, ["doctor", "--config", str(config), "--json"])
     assert done.exit_code in (0, 1), (done.output, done.exception)
     assert done.exception is None or isinstance(done.exception, SystemExit)
-    return {check["name"]: check for check in json.loads(done.stdout)}
+    checks = {check["name"]: check for check in json.loads(done.stdout)}
+    assert done.exit_code == any(check["ok"] is False for check in checks.values())
+    assert {"settings", "database", "relations"} <= checks.keys()
+    return checks
 
 
 def content(url: str) -> dict[str, int]:

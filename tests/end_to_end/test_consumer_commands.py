@@ -296,7 +296,7 @@ def test_a_sample_alert_tries_the_receiver_out(tmp_path: Path) -> None:
             with radarstream("alert", "--test", "--config", config) as command:
                 line = command.line(command.out, "the sample alert was")
                 warning = command.line(command.err, "too short to be safe")
-                assert command.wait(20) == code
+                assert command.wait(60) == code
         assert f"was {said}" in line and f"status {status}" in line
         assert "canary-secret" not in line + warning
         (request,) = receiver.received

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.pipelines.job.test_stopping import WAITING
+from tests.pipelines.job.test_waiting import WAITING
 
 UNSHARE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--")
 POOL = "radarstream.pipelines.beam.cluster.worker_pool"

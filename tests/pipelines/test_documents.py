@@ -97,7 +97,7 @@ def test_all_addresses_together_take_no_longer_than_their_time(near: DocumentRea
     with serve_pages() as server:
         hanging = [Given(url=f"http://127.0.0.1:{server.port}/hang")] * 20
         with pytest.raises(DocumentError, match="in time"):
-            near.read(hanging, monotonic() + 1.0)
+            near.read(hanging, monotonic() + 3.0)  # a busy machine takes a while to begin
         assert len(server.hosts) == PageOptions().parallel
 
 

@@ -22,7 +22,7 @@ from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, running_broker
-from tests.pipelines.beam.test_cluster_order import TEAMS, record
+from tests.pipelines.beam.test_cluster_portable import TEAMS, record
 from tests.programs import done
 
 ROOT = Path(__file__).parents[3]

@@ -53,11 +53,7 @@ def history(question: str, *steps: tuple[str, ...]) -> list[AnswerEvent]:
 
 
 TURNS = [
-    (GROWTH, "0.3 %", "-0.3 %", 8), (GROWTH, "0.3 %", "\u22120.3 %", 8),
-    (GROWTH, "0.3 %", "minus 0.3 percent", 8), (GROWTH, "up 0.3 %", "down 0.3 %", 8),
-    (DOSE, "500 mg", "500 g", 6), (DOSE, "at most 500 mg", "at least 500 mg", 8),
-    ("When was the temple built?", "44 AD", "44 BC", 8),
-    ("When does the last train leave?", "9:30 p.m.", "9:30 a.m.", 8),
+    (GROWTH, "0.3 %", "minus 0.3 percent", 8), (DOSE, "500 mg", "500 g", 6),
     ("Which way does the river flow?", "north-east", "north-west", 8),
 ]  # fmt: skip
 
@@ -85,10 +81,7 @@ def test_the_answer_follows_its_pages_to_the_opposite(question, old, new, turned
         ("When was it?", "July 2023", "7 July 2023", False),
         # one entails the other, but what is new is more than wording
         (DOSE, "500 mg", "at least 500 mg", True),
-        (DOSE, "500 mg", "500 mg or less", True),
-        ("When does it leave?", "9:30", "9:30 pm", True),
         ("Who won the prize?", "Max Born", "Max Born and Lise Meitner", True),
-        ("In which city is it?", "Oslo", "Oslo or Bergen", True),
     ],
 )
 def test_an_answer_means_the_same_only_if_both_entail_each_other(question, one, other, changed):

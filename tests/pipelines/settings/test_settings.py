@@ -1,6 +1,7 @@
-"""Settings: which layer wins, what is refused, and that workers can receive them."""
+"""Settings: which layer wins, what is refused, that workers get them; all are documented."""
 
 import pickle
+import re
 from pathlib import Path
 from time import process_time
 
@@ -11,7 +12,14 @@ from radarstream.connectors.models import gguf_tokens
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.build import build_generator, build_tokens, shared_pipeline
-from radarstream.pipelines.settings import PROFILES, Profile, ScriptedGenerator, load_settings
+from radarstream.pipelines.settings import (
+    PROFILES,
+    Profile,
+    ScriptedGenerator,
+    Settings,
+    load_settings,
+    reference,
+)
 from radarstream.schemas.errors import ConfigurationError
 
 EXAMPLES = Path(__file__).parents[3] / "infra" / "settings"
@@ -220,3 +228,22 @@ def test_groups_differ_between_topic_prefixes(tmp_path: Path) -> None:
     own = load_settings(config)
     assert (own.kafka.group, own.alerts.group) == ("own", "told")
     assert load_settings(None).alerts.group == "radarstream-alerts"
+
+
+def test_the_file_is_as_generated() -> None:
+    assert reference.FILE.read_text("utf-8") == reference.rendered()
+
+
+def test_every_key_of_every_section_and_kind_is_listed_once_with_its_meaning() -> None:
+    text = reference.rendered()
+    for words in ("| `kafka.group` |", "| `alerts.webhook.url` |", "| `watch.pages.redirects` |",
+                  "| `job.partitions` |", "| **`[generator]`** kind `openai` | | | *",
+                  '| `job.membership` | `assign`, `group` | `"assign"` |',
+                  "Its keys are those of `generator`."):  # fmt: skip
+        assert words in text
+    assert "| `tokens.base_url` |" not in text
+    rows = re.findall(r"^\| `([^`]+)` \|(.*)$", text, re.MULTILINE)
+    assert len(set(rows)) == len(rows) > 150
+    assert [name for name, row in rows if row.endswith("|  |")] == []
+    groups = [name for names in reference.GROUPS.values() for name in names]
+    assert set(Settings.model_fields) == set(groups)

@@ -1,6 +1,7 @@
-"""Lockstep: many defences, one model batch per kind and round, failures that stay their own."""
+"""Lockstep: many defences, one model batch per kind and round; responses are checked once."""
 
-from collections.abc import Generator
+import pickle
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
 
@@ -26,16 +27,29 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
+from radarstream.lab.insights import (
+    AttentionQuery,
+    Insights,
+    MaskedQuery,
+    ProbeQuery,
+    SalienceQuery,
+    TokenSalience,
+)
 from radarstream.lab.methods.ablations import LeaveOneOut
 from radarstream.pipelines.signals.fulfilment import check_needs, drive, fulfil
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import prompts_of
+from radarstream.pipelines.signals.responses import checked
+from radarstream.schemas.arrays import embedding_rows, log_prob_rows, norm_values, relation_rows
 from radarstream.schemas.errors import (
     ConfigurationError,
     EvidenceError,
     ModelError,
     ModelOutageError,
+    PartialModelError,
 )
+from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.verdict import Verdict
 from tests.scripted_models import FixedRows, last_words, nan_rows, scripted_models, tasks
@@ -139,7 +153,7 @@ def test_a_failed_single_request_is_not_asked_twice() -> None:
     ],
 )
 def test_a_malformed_response_is_a_model_error(name: str, rows: Any, request_: Any) -> None:
-    """Of any of the shapes in test_responses."""
+    """Of any of the shapes below."""
     fixed = FixedRows(rows)
     fixed.norms = fixed.log_probs = fixed.complete = fixed.embed  # type: ignore[attr-defined]
     (result,) = drive([asking(request_)], replace(scripted_models(), **{name: fixed}))
@@ -217,3 +231,117 @@ def test_a_stage_is_charged_what_was_asked_inside_it() -> None:
     totals = {name: (t.calls, t.hits) for name, t in meter.stages.items()}
     assert totals == {"atomic answers": (3, 1), "relations": (3, 0)}
     assert list(meter.stages) == ["atomic answers", "relations"]
+
+
+# --- a malformed response is a failed call
+
+
+Check = Callable[[object, int], FloatArray]
+GOOD: dict[Check, FloatArray] = {
+    relation_rows: np.array([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0]]),
+    embedding_rows: np.array([[0.6, 0.8], [1.0, 0.0]]),
+    norm_values: np.array([1.0, 12.5]),
+    log_prob_rows: np.array([[-1.0, -np.inf], [0.0, -2.0]]),
+}
+BAD: list[tuple[Check, object]] = [
+    *((check, None) for check in GOOD),
+    *((check, rows[:1]) for check, rows in GOOD.items()),
+    *((check, np.full(rows.shape, np.nan)) for check, rows in GOOD.items()),
+    *((check, rows[None]) for check, rows in GOOD.items()),
+    (relation_rows, np.array([[1.1, 0.0, 0.0]] * 2)),
+    (relation_rows, np.array([[0.5, 0.5]] * 2)),
+    (embedding_rows, np.empty((2, 0))),
+    (norm_values, np.array([1.0, 0.0])),
+    (norm_values, np.array([[1.0], [2.0]])),
+    (log_prob_rows, np.array([[0.1], [0.0]])),
+    (log_prob_rows, np.empty((2, 0))),
+]
+
+
+@pytest.mark.parametrize("check", GOOD)
+def test_a_sound_array_is_passed_on_without_a_copy(check: Check) -> None:
+    assert checked(check, GOOD[check], 2) is GOOD[check]
+
+
+@pytest.mark.parametrize(("check", "response"), BAD)
+def test_a_malformed_array_is_a_failed_call(check: Check, response: FloatArray) -> None:
+    with pytest.raises(ModelError):
+        checked(check, response, 2)
+
+
+@pytest.mark.parametrize("check", GOOD)
+def test_of_no_requests_the_number_of_rows_counts(check: Check) -> None:
+    for columns in (0, 3):
+        assert len(checked(check, np.empty((0, columns)), 0)) == 0
+    with pytest.raises(ModelError):
+        checked(check, GOOD[check], 0)
+
+
+def test_a_partial_failure_says_how_much_failed_and_pickles() -> None:
+    error = PartialModelError(["fine", ModelError("no answer")])
+    assert str(error) == "1 of 2 failed, the first with: no answer"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.outcomes[0]) == (str(error), "fine")
+    with pytest.raises(ValueError, match="no outcome"):
+        PartialModelError(["fine"])
+
+
+def test_single_precision_becomes_double() -> None:
+    assert checked(embedding_rows, GOOD[embedding_rows].astype(np.float32), 2).dtype == np.float64
+
+
+# --- what networks say of their own workings: two requests, of which one is spoiled -----------
+
+PROBES = [Insights((ProbeQuery("q", text, runs=2, layer=0),)) for text in ("good", "bad")]
+SALIENT = [Insights((SalienceQuery("q", text),)) for text in ("good", "bad")]
+HIDDEN = [Insights((MaskedQuery(text, ((0, 3),)),)) for text in ("good", "bad")]
+ANSWERED = [Complete(Task.ANSWER_FROM_DOCUMENTS, "q", (text, "other")) for text in ("good", "bad")]
+ATTENDED = [Insights((AttentionQuery(prompt, "Rome"),)) for prompt in prompts_of(ANSWERED)]
+GRAM, TOKEN = np.eye(2), TokenSalience(0, 3, 1.0)
+HALVES = np.array([50.0, 50.0])
+
+
+class Spoiled:
+    """A model of every kind that replies nonsense about texts that say "bad"."""
+
+    model_id = "spoiled"
+
+    def __init__(self, good: Any, bad: Any) -> None:
+        self.good, self.bad = good, bad
+
+    def told(self, queries: list[Any]) -> list[Any]:
+        return [self.bad if "bad" in str(query) else self.good for query in queries]
+
+    probe = saliences = masked = attention = told
+
+
+@pytest.mark.parametrize(
+    ("requests", "good", "bad"),
+    [(PROBES, GRAM, -GRAM), (PROBES, GRAM, np.eye(3)), (PROBES, GRAM, GRAM[0]),
+     (SALIENT, (TOKEN,), (replace(TOKEN, length=-1.0),)),
+     (SALIENT, (TOKEN,), (replace(TOKEN, start=-1),)),
+     (SALIENT, (TOKEN,), (replace(TOKEN, stop=9),)), (HIDDEN, np.array([0.5]), np.array([1.1])),
+     (HIDDEN, np.array([0.5]), np.array([np.nan])),
+     (HIDDEN, np.array([0.5]), np.array([0.5, 0.5])), (ATTENDED, HALVES, HALVES / 100.0),
+     (ATTENDED, HALVES, np.array([np.inf, 0.0])), (ATTENDED, HALVES, np.array([100.0]))],
+)  # fmt: skip
+def test_nonsense_costs_only_the_request_it_belongs_to(requests, good, bad) -> None:
+    plugins = dict.fromkeys(("gradients", "masked", "attention"), Spoiled(good, bad))
+    found = fulfil(dict(enumerate(requests)), replace(scripted_models(), plugins=plugins))
+    assert [isinstance(found[n], ModelError) for n in (0, 1)] == [False, True]
+
+
+def test_a_query_that_fails_costs_only_its_request() -> None:
+    """A model answers the others; a request may hold several queries."""
+
+    class Partly:
+        model_id = "partly"
+
+        def masked(self, queries: list[Any]) -> list[Any]:
+            bad = ["bad" in query.text for query in queries]
+            raise PartialModelError([ModelError("long") if b else np.array([0.5]) for b in bad])
+
+    both = Insights(tuple(query for request in HIDDEN for query in request.queries))
+    models = replace(scripted_models(), plugins={"masked": Partly()})
+    found = fulfil({0: HIDDEN[0], 1: both}, models)
+    assert (found[0], str(found[1])) == ((np.array([0.5]),), "long")
