@@ -1,7 +1,6 @@
 """Small inputs for tests; every array is read-only, so that a write to an input fails."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,13 @@ def scripted_settings(directory: Path, **options: Any) -> Settings:
     return load_settings(**(given | options))
 
 
-def make_documents(texts: Sequence[str]) -> tuple[Document, ...]:
-    """Documents at ranks 1, 2, ... with title, address and site of their own."""
+def make_documents(texts: Sequence[str], urls: Sequence[str] | None = None) -> tuple[Document, ...]:
+    """Documents at ranks 1, 2, ... with a title each, and a site of its own unless given."""
+    if urls is None:
+        urls = [f"https://site{rank}.example/" for rank in range(1, len(texts) + 1)]
     return tuple(
-        Document(rank, text, title=f"Title {rank}", url=f"https://site{rank}.example/")
-        for rank, text in enumerate(texts, start=1)
+        Document(rank, text, title=f"Title {rank}", url=url)
+        for rank, (text, url) in enumerate(zip(texts, urls, strict=True), start=1)
     )
 
 
@@ -44,8 +45,9 @@ def make_snapshot(
     query_id: str = "cup",
     observed_at: datetime = OBSERVED_AT,
     labels: Labels | None = None,
+    urls: Sequence[str] | None = None,
 ) -> SearchSnapshot:
-    query, documents = Query(query_id, question), make_documents(texts)
+    query, documents = Query(query_id, question), make_documents(texts, urls)
     return SearchSnapshot(query, observed_at, documents, Provenance.SIMULATED, labels)
 
 
@@ -117,7 +119,7 @@ def make_evidence(
     return Evidence(
         snapshot.query,
         snapshot.observed_at,
-        tuple(replace(d, url=f"https://site{d.rank}.org/") for d in snapshot.documents),
+        snapshot.documents,
         tuple(
             AtomicAnswer(said[d.rank]) if d.rank in said else AtomicAnswer("I don't know", True)
             for d in snapshot.documents

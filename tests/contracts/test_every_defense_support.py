@@ -44,12 +44,8 @@ def claims(winners: Sequence[str | None], step: int = 0, *, sites: int = 9) -> S
         f"Page {n} of {step} in {n} words: {w}." if w else f"Page {n}: I don't know"
         for n, w in enumerate(winners)
     ]
-    snapshot = make_snapshot(texts, observed_at=OBSERVED_AT + timedelta(days=step))
-    documents = tuple(
-        replace(d, url=f"https://s{place % sites}.example/{place}")
-        for place, d in enumerate(snapshot.documents)
-    )
-    return replace(snapshot, documents=documents)
+    urls = [f"https://s{place % sites}.example/{place}" for place in range(len(texts))]
+    return make_snapshot(texts, observed_at=OBSERVED_AT + timedelta(days=step), urls=urls)
 
 
 def told(

@@ -96,11 +96,7 @@ def event_of(
     block: int = 99,
 ) -> AnswerEvent:
     texts = [f"a{n} b{n} c{n} d{n} they say: {answer}." for n, (_, answer) in enumerate(said)]
-    snapshot = make_snapshot(texts)
-    documents = tuple(
-        replace(document, url=site and f"https://{site}/{document.rank}")
-        for document, (site, _) in zip(snapshot.documents, said, strict=True)
-    )
+    urls = [site and f"https://{site}/{n}" for n, (site, _) in enumerate(said)]
     pipeline: DefensePipeline[Any] = DefensePipeline(
         "voices",
         Voices(withstand=withstand),
@@ -108,7 +104,7 @@ def event_of(
         reading=ReadingSettings(block=block),
     )
     memory = Memory(0 if belief is None else 1, belief)
-    return pipeline.answer(replace(snapshot, documents=documents), memory)[0]
+    return pipeline.answer(make_snapshot(texts, urls=urls), memory)[0]
 
 
 def with_added(said: Sequence[Page], more: Sequence[tuple[int, str]]) -> list[Page]:

@@ -1,7 +1,5 @@
 """A person's words about sites, and which sites taught wrong answers that are on record."""
 
-from dataclasses import replace
-
 import pytest
 from sqlalchemy import Engine, event
 
@@ -36,9 +34,7 @@ def say(engine: Engine, domain: str, verdict: SourceVerdict | None, at_ms: int =
 
 
 def left_out(engine: Engine) -> list[int]:
-    snapshot = make_snapshot([f"text {number}" for number in range(len(ADDRESSES))])
-    pages = zip(snapshot.documents, ADDRESSES, strict=True)
-    snapshot = replace(snapshot, documents=tuple(replace(d, url=url) for d, url in pages))
+    snapshot = make_snapshot([f"text {n}" for n in range(len(ADDRESSES))], urls=ADDRESSES)
     asked: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *a: asked.append(a[2]))
     first, second = blocked(engine, [snapshot, snapshot])

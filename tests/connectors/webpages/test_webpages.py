@@ -5,7 +5,6 @@ import gzip
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from ipaddress import ip_address
 
 import httpx
@@ -245,9 +244,7 @@ def reader_of(**options: object) -> Iterator[PageReader]:
 
 def of_pages(*urls: str) -> SearchSnapshot:
     """A snapshot whose snippets are "snippet 1" and so on."""
-    snapshot = make_snapshot([f"snippet {n}" for n in range(1, len(urls) + 1)])
-    documents = [replace(d, url=url) for d, url in zip(snapshot.documents, urls, strict=True)]
-    return replace(snapshot, documents=tuple(documents))
+    return make_snapshot([f"snippet {n}" for n in range(1, len(urls) + 1)], urls=urls)
 
 
 def test_pages_replace_their_snippets_capped_and_clean(server: PageServer) -> None:

@@ -35,8 +35,9 @@ from radarstream.pipelines.settings.job import Submission
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import OutboxRecord, RawRecord
 from tests.builders import GIVE_ALL, OBSERVED_AT, logged, make_snapshot, scripted_settings
+from tests.engines.flink import WorkerPool
 from tests.pipelines.beam.test_cluster_source import ScriptedReader
-from tests.servers import LOOPBACK, Server, free_port, listening, listens
+from tests.servers import LOOPBACK, Server, listening
 
 TEAMS = ["Rome", "Oslo", "Bern", "Lima", "Kyiv", "Riga"]
 MINUTE = timedelta(minutes=1)
@@ -192,24 +193,6 @@ class JobService(Server):
         return self.port_file.exists() and bool(self.port_file.read_text())
 
 
-class WorkerPool(Server):
-    """The worker pool, as it stands beside a cluster: Python steps run in its processes."""
-
-    name = "the worker pool"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        self.port = free_port()
-
-    def command(self) -> list[str]:
-        module = "radarstream.pipelines.beam.cluster.worker_pool"
-        return [sys.executable, "-m", module, f"--service_port={self.port}"]
-
-    def ready(self) -> bool:
-        return listens(self.port)
-
-
 @pytest.fixture(scope="module")
 def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = JobService(tmp_path_factory.mktemp("service"))
@@ -220,11 +203,11 @@ def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def worker_pool(tmp_path: Path) -> Iterator[str]:
-    pool = WorkerPool(tmp_path / "pool")
+    pool = WorkerPool(tmp_path)
     pool.start()
     assert pool.process is not None
     assert listening(pool.process.pid) <= LOOPBACK  # whoever reaches it can run code
-    yield f"localhost:{pool.port}"
+    yield pool.address
     pool.stop()
 
 

@@ -79,10 +79,8 @@ class Noisy:
 def snapshot_of(winners: Sequence[str], step: int = 0, sites: int = 4) -> SearchSnapshot:
     """Pages on a few sites, every third the words of another one."""
     texts = [f"Page {n - n % 3 // 2} of {step}, so they wrote: {w}." for n, w in enumerate(winners)]
-    snapshot = make_snapshot(texts, observed_at=OBSERVED_AT + timedelta(days=step))
     urls = [f"https://s{n % sites}.example/{n}" if n % 5 else "" for n in range(len(texts))]
-    pages = zip(snapshot.documents, urls, strict=True)
-    return replace(snapshot, documents=tuple(replace(d, url=url) for d, url in pages))
+    return make_snapshot(texts, observed_at=OBSERVED_AT + timedelta(days=step), urls=urls)
 
 
 def history(name: str, seed: int, **options: Any) -> list[AnswerEvent]:
