@@ -104,9 +104,11 @@ def running_broker(kind: str, directory: Path) -> Iterator[Broker]:
         yield broker
 
 
-def event(key: str, data: bytes, topic: str = "search.snapshots") -> OutboxRecord:
+def event(
+    key: str, data: bytes, topic: str = "search.snapshots", identity: str = "id"
+) -> OutboxRecord:
     """An event with nothing but what a sink looks at."""
-    return OutboxRecord(topic, Envelope("id", "type", "urn:test", key, "urn:schema"), data)
+    return OutboxRecord(topic, Envelope(identity, "type", "urn:test", key, "urn:schema"), data)
 
 
 def read(

@@ -30,8 +30,8 @@ from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import Complaint, Decision
-from radarstream.schemas.records import LogPosition, RawRecord
-from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from radarstream.schemas.records import RawRecord
+from tests.builders import GIVE_ALL, OBSERVED_AT, logged, make_snapshot
 from tests.clocks import FakeClock
 from tests.commands import forget_shared
 from tests.pipelines.job.attributing_rig import NOW, Naming, Watching, run_out
@@ -104,11 +104,8 @@ class Files:
         return list((base / str(directory)).iterdir())
 
 
-def records(given: list[Any], first: int) -> list[RawRecord]:
-    return [
-        RawRecord("e/t/0", offset, payload, log=LogPosition("e", 0, offset))
-        for offset, payload in enumerate(given, first)
-    ]
+def records(given: list[bytes], first: int) -> list[RawRecord]:
+    return [logged(payload, offset) for offset, payload in enumerate(given, first)]
 
 
 def of_others(step: int) -> list[bytes]:

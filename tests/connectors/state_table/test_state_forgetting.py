@@ -36,8 +36,8 @@ from radarstream.connectors.state_table.serving.users import (
 from radarstream.pipelines.signals.prompts import MAX_QUESTION_CHARACTERS, build_prompt, plain
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.prompt import AnswerPair, Task
-from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.users import Role
+from tests.brokers import event
 from tests.wire_samples import ANSWER
 
 MINE, OTHER = "Who is the  Mayor of Canaryville?", "Who leads France?"
@@ -64,17 +64,12 @@ def make_row(query_id: str) -> MemoryRow:
     return MemoryRow(query_id, "radar", 1, 1_700_000_000_000, "log", 0, 0, b'{"v":1}')
 
 
-def make_event(topic: str, identity: str, key: str) -> OutboxRecord:
-    envelope = Envelope(id=identity, type="t", source="s", partitionkey=key, dataschema="urn:x")
-    return OutboxRecord(topic, envelope, b"{}")
-
-
 def fill(engine: Engine) -> None:
     for query_id in ("q-mine", "q-other"):
-        answer = make_event("answers.defended", f"{query_id}/1", query_id)
-        reason = make_event("events.attribution", f"{query_id}/1/2", query_id)
+        answer = event(query_id, b"{}", "answers.defended", f"{query_id}/1")
+        reason = event(query_id, b"{}", "events.attribution", f"{query_id}/1/2")
         commit_fold(engine, None, make_row(query_id), [answer, reason])
-    append(engine, [make_event("snapshots.deadletter", "dead", "q-mine")])
+    append(engine, [event("q-mine", b"{}", "snapshots.deadletter", "dead")])
     replace_all(engine, [("q-mine", "{}"), ("q-other", "{}")], 0)
     for question in (MINE, OTHER):
         Models(engine).ask(question)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event, select
+from sqlalchemy import Engine, select
+from sqlalchemy.event import listen
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from radarstream.connectors.state_table.database.engine import (
@@ -39,7 +40,8 @@ from radarstream.schemas.errors import (
     StateConflictError,
 )
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.records import Envelope, OutboxRecord
+from radarstream.schemas.records import OutboxRecord
+from tests.brokers import event
 from tests.clocks import at_once
 from tests.programs import done
 
@@ -60,10 +62,7 @@ def make_row(query_id: str = "q-1", step: int = 1, state: bytes = b"\x00\xff") -
 
 
 def make_event(identity: str, data: bytes = b"{}", topic: str = "answers.defended") -> OutboxRecord:
-    envelope = Envelope(
-        id=identity, type="answer.defended", source="test", partitionkey="q-1", dataschema="urn:x"
-    )
-    return OutboxRecord(topic=topic, envelope=envelope, data=data)
+    return event("q-1", data, topic, identity)
 
 
 class ListSink:
@@ -238,9 +237,7 @@ def test_of_many_writers_of_a_step_exactly_one_wins(engine: Engine) -> None:
 def test_a_full_disk_fails_the_fold_and_nothing_is_lost(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
     pages = {"limit": 40}
-    event.listen(
-        engine, "checkout", lambda c, *_: c.execute(f"PRAGMA max_page_count = {pages['limit']}")
-    )
+    listen(engine, "checkout", lambda c, *_: c.execute(f"PRAGMA max_page_count = {pages['limit']}"))
     first = make_row(step=1)
     commit_fold(engine, None, first, [make_event("q-1/1")])
     large = [make_event("q-1/2", b"x" * 1_000_000)]
