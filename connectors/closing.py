@@ -1,15 +1,15 @@
-"""A base for what holds connections or files: `with` closes it at the end."""
+"""A base for classes with connections or files: `with` closes them at the end."""
 
 from abc import ABC, abstractmethod
 from typing import Self
 
 
 class Closing(ABC):
-    """A context manager that is closed when its block ends."""
+    """A context manager that calls `close` when its block ends."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release what is held."""
+        """Release connections and files."""
 
     def __enter__(self) -> Self:
         return self

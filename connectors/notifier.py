@@ -1,4 +1,4 @@
-"""Messages to people through Apprise: mail, Slack, Teams, ntfy and many other services."""
+"""Sends messages to people by Apprise: mail, Slack, Teams, ntfy and many other services."""
 
 import logging
 import re
@@ -11,21 +11,21 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.section import read_secret
 
-PAUSES_S = 1.0, 60.0  # the first and the longest between tries
-SECRET_PARTS = re.compile(r"[^\s/:@?&=,]{5,}")  # of an address; hosts are among them
+PAUSES_S = 1.0, 60.0  # the first and the longest between attempts
+SECRET_PARTS = re.compile(r"[^\s/:@?&=,]{5,}")  # possible secrets in an address, also its host
 REASON_CHARACTERS = 200
 
 
 class Notifier:
     """One channel: the addresses in an environment variable, such as `mailto://…` or `slack://…`.
 
-    Several addresses are separated by blanks. https://github.com/caronc/apprise lists the services
-    and how each is addressed. Addresses hold secrets: they are never logged.
+    Blanks separate addresses. https://github.com/caronc/apprise lists services and the forms of
+    their addresses. Addresses have secrets and are never logged.
     """
 
     def __init__(self, variable: str, stop: Event | None = None) -> None:
-        """Read the addresses; ConfigurationError if there are none, if one is not understood, or if
-        Apprise is not installed. `stop` ends waiting early.
+        """Read the addresses. Raises ConfigurationError without addresses, for an invalid one, and
+        if Apprise is not installed. `stop` ends waiting early.
         """
         with naming_extra():
             from apprise import Apprise
@@ -38,15 +38,15 @@ class Notifier:
         for number, address in enumerate(self._addresses, 1):
             service = Apprise()
             if not service.add(address):
-                raise ConfigurationError(f"{variable}: address {number} is none of Apprise's")
+                raise ConfigurationError(f"{variable}: Apprise does not accept address {number}")
             self._services.append(service)
 
     def deliver(self, title: str, text: str) -> Attempt:
         """Send to every address until each has accepted it.
 
-        A service that fails is tried again without end, with growing pauses: nothing is dropped.
-        Only when `stop` is set may the returned attempt be `temporary`. Addresses that accepted
-        before may get the message again after a restart.
+        A service that fails is tried again without end, with growing pauses. The returned attempt
+        is `temporary` only if `stop` is set. After a restart, addresses that accepted the message
+        may get it again.
         """
         for number in range(len(self._services)):
             attempt = insistently(
@@ -57,7 +57,7 @@ class Notifier:
         return Attempt()
 
     def try_once(self, title: str, text: str) -> Attempt:
-        """Send to every address once; the first failure, if there is one."""
+        """Send to every address once; return the first failure, if any."""
         attempts = [self._sending(n, title, text)() for n in range(len(self._services))]
         return next((attempt for attempt in attempts if not attempt.accepted), Attempt())
 
@@ -75,7 +75,7 @@ class Notifier:
         return send
 
     def _reason(self, number: int, said: str) -> str:
-        """What Apprise said last, without the parts of the address."""
+        """Return the last message of Apprise, without parts of the address."""
         last = (said.strip().splitlines() or ["refused"])[-1]
         for part in SECRET_PARTS.findall(self._addresses[number]):
             last = last.replace(part, "…")

@@ -1,4 +1,4 @@
-"""How long a service asks to be left alone: the header Retry-After of RFC 9110, section 10.2.3."""
+"""Reads the header Retry-After of RFC 9110, section 10.2.3: how long to wait."""
 
 import re
 from collections.abc import Mapping
@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-LONGEST_S: Final = 3_600.0  # a service that asks for more is asked again after an hour
+LONGEST_S: Final = 3_600.0  # longer pauses are cut to an hour
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds that Retry-After asks for, at most LONGEST_S; None where it says nothing readable.
+    """Return the seconds of Retry-After, at most LONGEST_S; None without a readable value.
 
-    It holds a number or an HTTP date. A date counts from the service's own clock (the header
-    Date), which need not agree with ours, else from `now`. Never raises, whatever is sent.
+    The value is a number or an HTTP date. A date counts from the service's clock (the header Date),
+    which may differ from ours, else from `now`. No header raises an error.
 
     >>> retry_after_s({"retry-after": "2.5"}), retry_after_s({"retry-after": "soon"})
     (2.5, None)

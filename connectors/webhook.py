@@ -1,4 +1,4 @@
-"""Signed JSON to one HTTP endpoint: tried until it is accepted or refused for good."""
+"""Posts signed JSON to one HTTP endpoint until it accepts or finally refuses."""
 
 import asyncio
 import hmac
@@ -25,15 +25,15 @@ from radarstream.schemas.section import read_secret
 
 SIGNATURE_HEADER = "X-Radarstream-Signature"
 ID_HEADER = "Idempotency-Key"
-TRY_AGAIN = frozenset({408, 425, 429})  # and everything from 500 on
-SECRET_BYTES = 16  # fewer can be found by trying
+TRY_AGAIN = frozenset({408, 425, 429})  # and 500 or above
+SECRET_BYTES = 16  # shorter secrets can be guessed
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How one try ended: with a status, if the receiver gave one; `failure` says why without."""
+    """The result of one attempt: the receiver's status, or the `failure` if there is none."""
 
     status: int | None = None
     failure: str = ""
@@ -56,7 +56,7 @@ class Webhook(Closing):
     """One endpoint. Close it after use."""
 
     def __init__(self, options: WebhookOptions, stop: Event | None = None) -> None:
-        """Read the secret; ConfigurationError if it is not set. `stop` ends waiting early."""
+        """Read the secret. Raises ConfigurationError if it is unset. `stop` ends waiting early."""
         self._options = options
         self._secret = read_secret(options.secret_variable).encode()
         if len(self._secret) < SECRET_BYTES:
@@ -72,19 +72,18 @@ class Webhook(Closing):
         self._runner = asyncio.Runner()
 
     def deliver(self, event_id: str, body: bytes) -> Attempt:
-        """Send until the receiver accepts or refuses for good, and return that last attempt.
+        """Send until the receiver accepts or finally refuses, and return that last attempt.
 
-        Time-outs, lost connections, 408, 425, 429 and 5xx are tried again without end, with
-        growing pauses of random length and no sooner than Retry-After says: the caller is held
-        up, nothing is dropped. Any other status but 2xx is final. Only when `stop` is set may the
-        returned attempt be `temporary`: the alert is then not delivered.
+        Time-outs, lost connections, 408, 425, 429 and 5xx are tried again without end, after
+        growing random pauses and not before Retry-After. Any other status except 2xx is final. The
+        returned attempt is `temporary` only if `stop` is set; the alert is then not delivered.
         """
         pauses = self._options.first_pause_s, self._options.longest_pause_s
         host = httpx.URL(self._options.url).host
         return insistently(lambda: self.try_once(event_id, body), self._stop, pauses, host=host)
 
     def try_once(self, event_id: str, body: bytes) -> Attempt:
-        """Send once, whatever the receiver answers."""
+        """Send once, and return the attempt."""
         return self._runner.run(self._post(event_id, body))
 
     def close(self) -> None:
@@ -94,13 +93,13 @@ class Webhook(Closing):
 
     async def _post(self, event_id: str, body: bytes) -> Attempt:
         now = datetime.now(UTC)
-        headers = {  # signed anew at every attempt: receivers refuse old times
+        headers = {  # signed at every attempt, because receivers refuse old times
             SIGNATURE_HEADER: signature(self._secret, int(now.timestamp()), body),
             ID_HEADER: quote(event_id, safe="/@:"),
         }
         try:
-            # The answer's body is not read: a receiver could make it endless. httpx times every
-            # single read, so an answer that drips needs a deadline for the whole.
+            # The body of the answer, which may be endless, is not read. httpx limits each read;
+            # `timeout` limits them all together.
             async with (
                 asyncio.timeout(self._options.timeout_s),
                 self._client.stream(
@@ -146,18 +145,18 @@ def insistently(
 
 
 async def forget_location(response: httpx.Response) -> None:
-    """Drop where a redirect leads: httpx reads it even if it may not follow, and may stumble."""
+    """Drop the address of a redirect: httpx parses it, and may fail, even without following it."""
     response.headers.pop("Location", None)
 
 
 def signature(secret: bytes, timestamp: int, body: bytes) -> str:
-    """Value of the signature header: `t=SECONDS,v1=HEX` with HMAC-SHA-256 over `t.body`."""
+    """Return the signature header: `t=SECONDS,v1=HEX` with HMAC-SHA-256 over `t.body`."""
     digest = hmac.new(secret, f"{timestamp}.".encode() + body, sha256).hexdigest()
     return f"t={timestamp},v1={digest}"
 
 
 def failure_of(error: BaseException) -> str:
-    """Name a transport failure: its kind, and what is wrong with a certificate; no address."""
+    """Name a transport failure by its kind, and the flaw of a certificate, without an address."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, SSLCertVerificationError):
@@ -167,16 +166,16 @@ def failure_of(error: BaseException) -> str:
 
 
 def last_attempt(state: RetryCallState) -> Attempt:
-    """Return what the latest call returned; it never raises."""
+    """Return the latest attempt; attempts never raise."""
     attempt: Attempt = state.outcome.result()  # type: ignore[union-attr]  # after an attempt
     return attempt
 
 
 def trust(ca_file: Path | None) -> SSLContext | bool:
-    """Whom to believe: the usual authorities, or those of one file."""
+    """Return the trusted authorities: the usual ones, or those of a file."""
     if ca_file is None:
         return True
     try:
         return create_default_context(cafile=str(ca_file))
-    except OSError as error:  # also what the file is no certificate raises
+    except OSError as error:  # also for a file without certificates
         raise ConfigurationError(f"cannot use {ca_file}: {error.strerror or error}") from None

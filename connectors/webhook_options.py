@@ -1,4 +1,4 @@
-"""Where alerts are sent, as the settings say."""
+"""Settings of the webhook of alerts."""
 
 from pathlib import Path
 from typing import Annotated, Self
@@ -24,8 +24,8 @@ class WebhookOptions(Pauses):
 
     @model_validator(mode="after")
     def check_url(self) -> Self:
-        """Refuse addresses that would send an alert in the clear or a password to a log."""
-        import httpx  # here only: settings without a webhook go without
+        """Refuse addresses without TLS and addresses with a password, which might be logged."""
+        import httpx  # here, because settings without a webhook do not need it
 
         try:
             url = httpx.URL(self.url)
@@ -34,7 +34,7 @@ class WebhookOptions(Pauses):
         if url.scheme not in {"http", "https"} or not url.host:
             raise ValueError("the webhook's url must begin with https:// and name a host")
         if url.userinfo:
-            raise ValueError("the webhook's url must not hold a password")
+            raise ValueError("the webhook's url must not have a password")
         if url.scheme == "http" and not (self.allow_http or is_loopback(url.host)):
             raise ValueError("the webhook's url must begin with https:// (or set allow_http)")
         return self

@@ -1,1 +1,1 @@
-"""Defences: pure methods over evidence and state, and the kernels they share."""
+"""Defences: pure methods over evidence and state, and their numerical kernels."""

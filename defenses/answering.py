@@ -1,4 +1,4 @@
-"""What defences share that answer from documents: verdicts, and the request for the answer."""
+"""Helpers of defences that answer from documents: verdicts, and the request for the answer."""
 
 from collections.abc import Iterable
 
@@ -13,40 +13,40 @@ Documents = tuple[DocumentVerdict, ...]
 
 
 class Stateless:
-    """A defence that remembers nothing."""
+    """Base of defences without a memory."""
 
     __slots__ = ()
 
     def initial_state(self) -> None:
-        """Nothing is remembered."""
+        """Return None."""
 
 
 class Remembering:
-    """A defence that remembers its previous answer."""
+    """Base of defences that remember their previous answer."""
 
     __slots__ = ()
 
     def initial_state(self) -> Belief | None:
-        """No previous answer."""
+        """Return None: there is no previous answer."""
         return None
 
 
 def answers_of(evidence: Evidence) -> tuple[AtomicAnswer, ...]:
-    """The atomic answers. Raises EvidenceError where they are missing."""
+    """Return the atomic answers. Raises EvidenceError if they are missing."""
     if evidence.answers is None:
         raise EvidenceError("atomic answers are needed, the evidence has none")
     return evidence.answers
 
 
 def why_no_evidence(evidence: Evidence) -> Abstention:
-    """Why nothing answers: there are no documents, or none says anything."""
+    """Return the abstention if no document has an answer."""
     return Abstention.NO_EVIDENCE if evidence.documents else Abstention.NO_DOCUMENTS
 
 
 def judged(
     evidence: Evidence, reasons: Iterable[Reason], answers: Iterable[AtomicAnswer] = ()
 ) -> Documents:
-    """A verdict on each document for its reason, with what its answer says, if that is given."""
+    """Return a verdict on each document from its reason and, if given, its answer."""
     documents = evidence.documents
     texts = [None if a.abstained else a.text for a in answers] or [None] * len(documents)
     return tuple(
@@ -56,12 +56,12 @@ def judged(
 
 
 def all_kept(evidence: Evidence) -> Documents:
-    """Verdicts that keep every document without judging it."""
+    """Return verdicts that keep every document without judging it."""
     return judged(evidence, [Reason.NOT_JUDGED] * len(evidence.documents))
 
 
 def concluded(documents: Documents, answer: AtomicAnswer | Abstention) -> Verdict:
-    """The verdict with a model's answer; an abstention where the model or the defence abstains."""
+    """Return the verdict with a model's answer, or with the abstention of model or defence."""
     if isinstance(answer, Abstention):
         return Verdict("", documents, abstention=answer)
     if answer.abstained:

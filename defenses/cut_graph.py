@@ -1,4 +1,4 @@
-"""What the defences by minimum cut share: the graph, its requests, selection and verdict."""
+"""The shared part of defences by minimum cut: graph, requests, selection and verdict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from radarstream.schemas.verdict import (
 )
 
 BoolArray = NDArray[np.bool_]
-# What a defence by minimum cut does when it keeps no document.
+# What a defence does if the minimum cut keeps no document.
 OnEmpty = Literal["best_document", "all_informative", "abstain"]
 EMPTY: Final[Mapping[int, Reason]] = MappingProxyType({})
 
@@ -36,9 +36,9 @@ EMPTY: Final[Mapping[int, Reason]] = MappingProxyType({})
 class Graph:
     """The cut graph of one step.
 
-    One node per informative document in rank order, numbered by rank, then MEMORY_NODE if there
-    is a previous answer. `source`, `sink` are (n,), `pair` and `conflict` (n, n) with a zero
-    diagonal: `conflict` is how far two answers contradict each other.
+    `nodes` are the ranks of the informative documents, ascending, then MEMORY_NODE if there is a
+    previous answer. `source` and `sink` are (n,), `pair` and `conflict` (n, n) with a zero
+    diagonal; `conflict` is how far two answers contradict each other.
     """
 
     nodes: tuple[int, ...]
@@ -51,7 +51,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recalled:
-    """The previous answer, and how each document's agrees and conflicts with it; both (n,)."""
+    """The previous answer, and how far each document agrees and conflicts with it, (n,)."""
 
     state: Belief
     consistency: FloatArray
@@ -60,7 +60,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What the cut kept and what is finally `trusted`, a (n,) mask over the graph's nodes."""
+    """The cut, and the finally `trusted` nodes of the graph, a (n,) mask."""
 
     graph: Graph
     cut: MinCut
@@ -68,13 +68,13 @@ class Selection:
 
 
 def informative_answers(evidence: Evidence) -> tuple[str, ...]:
-    """Atomic answers that say something, in rank order."""
+    """Return the texts of the informative atomic answers, in rank order."""
     answers = answers_of(evidence)
     return tuple(answers[i].text for i in evidence.informative)
 
 
 def known_relations(evidence: Evidence) -> Relations:
-    """The relations between the informative answers."""
+    """Return the relations. Raises EvidenceError if they are missing."""
     if evidence.relations is None:
         raise EvidenceError("relations between atomic answers are needed, the evidence has none")
     return evidence.relations
@@ -83,9 +83,7 @@ def known_relations(evidence: Evidence) -> Relations:
 def relate(
     question: str, answer: str, others: tuple[str, ...]
 ) -> Asking[tuple[FloatArray, FloatArray]]:
-    """Consistency and conflict of `answer` with each of `others`, both (n,)
-    (RADAR, Eq. 29 and 30).
-    """
+    """Return consistency and conflict of `answer` with n `others`, both (n,) (RADAR, Eq. 29-30)."""
     n = len(others)
     repeated = (answer,) * n
     rows = yield from ask(Relate(question, repeated + others, others + repeated))
@@ -96,7 +94,7 @@ def relate(
 def with_memory(
     graph: Graph, recalled: Recalled, source: float, sink: float, pairs: FloatArray
 ) -> Graph:
-    """The graph with the previous answer as its last node; `pairs` are (n,)."""
+    """Add the previous answer as the last node; `pairs` are its (n,) pair capacities."""
 
     def bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
         return np.block([[matrix, last[:, np.newaxis]], [last, np.zeros(1)]])
@@ -112,7 +110,7 @@ def with_memory(
 
 
 def select(graph: Graph, on_empty: OnEmpty, similarity_threshold: float) -> Asking[Selection]:
-    """The minimum cut, its fallback, and what is dropped of either for being unlike the others."""
+    """Compute the minimum cut or its fallback, and drop answers that are unlike the others."""
     cut = min_cut(graph.source, graph.sink, graph.pair)
     selected = source_side(graph, cut, on_empty)
     trusted = yield from _drop_isolated(graph.texts, selected, similarity_threshold)
@@ -120,7 +118,7 @@ def select(graph: Graph, on_empty: OnEmpty, similarity_threshold: float) -> Aski
 
 
 def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty) -> BoolArray:
-    """The source side of the cut, or what `on_empty` says if that is empty; (n,) mask."""
+    """Return the source side of the cut, or the fallback `on_empty` if it is empty; (n,) mask."""
     if cut.kept.any() or on_empty == "abstain":
         return cut.kept
     documents: BoolArray = np.array(graph.nodes) != MEMORY_NODE
@@ -135,10 +133,10 @@ def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty) -> BoolArray:
 def _drop_isolated(
     texts: tuple[str, ...], selected: BoolArray, threshold: float
 ) -> Asking[BoolArray]:
-    """Drop answers unlike the other selected ones (RADAR, Eq. 37-40); (n,) mask.
+    """Drop answers that are unlike the other selected ones (RADAR, Eq. 37-40); (n,) mask.
 
-    An answer stays when its mean cosine to the others is at least `threshold`. One pass. Keeps
-    the selection when every answer would go. A threshold of -1 drops none and asks for nothing.
+    In one pass, an answer stays if its mean cosine to the others is at least `threshold`. If none
+    would stay, all do. A threshold of -1 drops none and needs no embeddings.
     """
     members = np.flatnonzero(selected)
     if len(members) < 2 or threshold <= -1.0:
@@ -156,7 +154,7 @@ def _drop_isolated(
 
 
 def trusted_passages(evidence: Evidence, selection: Selection) -> tuple[str, ...]:
-    """Trusted documents as a model reads them, in rank order."""
+    """Return the passages of the trusted documents, in rank order."""
     nodes = zip(selection.graph.nodes, selection.trusted, strict=True)
     ranks = {rank for rank, trusted in nodes if trusted}
     return tuple(d.passage for d in evidence.documents if d.rank in ranks)
@@ -168,7 +166,7 @@ def verdict_without_cut(
     outcome: AtomicAnswer | Abstention,
     voiceless: Mapping[int, Reason] = EMPTY,
 ) -> Verdict:
-    """The verdict where no document is a node: none answers, or those are `voiceless`, by place."""
+    """Return the verdict if no document is a node; `voiceless` as in `verdict_on`."""
     documents = tuple(
         _not_judged(evidence, place, voiceless) for place in range(len(evidence.documents))
     )
@@ -185,9 +183,9 @@ def verdict_on(
     outcome: AtomicAnswer | Abstention,
     voiceless: Mapping[int, Reason] = EMPTY,
 ) -> Verdict:
-    """Everything needed to re-check the decision: capacities, labels, energy and margins.
+    """Return the verdict with capacities, labels, energy and margins, to check it again.
 
-    `voiceless` are documents with an answer that are no nodes, by place, with the reasons.
+    `voiceless` has the reasons of documents that have an answer and are not nodes, by place.
     """
     graph, cut = selection.graph, selection.cut
     margins = flip_margins(cut.kept, graph.source, graph.sink, graph.pair)
@@ -245,7 +243,7 @@ def _document_verdicts(
 
 
 def _reason_for(selection: Selection, node: int) -> Reason:
-    """Why a document was trusted or not, from its side of the cut."""
+    """Say why a document is trusted or not."""
     trusted = selection.trusted[node]
     if not selection.cut.kept[node]:
         return Reason.BEST_OF_NONE if trusted else Reason.CUT
@@ -255,7 +253,7 @@ def _reason_for(selection: Selection, node: int) -> Reason:
 def _memory_verdict(
     recalled: Recalled | None, selection: Selection, margins: FloatArray
 ) -> MemoryVerdict:
-    """The previous answer's side of the cut, its priors and its posterior capacities."""
+    """Return the side of the previous answer, its priors and its posterior capacities."""
     if recalled is None:
         return MemoryVerdict()
     graph, state = selection.graph, recalled.state
@@ -272,7 +270,7 @@ def _memory_verdict(
 
 
 def _edges_of(nodes: tuple[int, ...], pair: FloatArray) -> tuple[Edge, ...]:
-    """Every pair with a positive value, once."""
+    """Return every pair of nodes with a positive value, once."""
     rows, columns = np.nonzero(np.triu(pair, 1))
     named, values = np.array(nodes), pair[rows, columns]
     return tuple(zip(named[rows].tolist(), named[columns].tolist(), values.tolist(), strict=True))

@@ -1,8 +1,8 @@
-"""Words and phrases of an answer, for counting which answers share them.
+"""Extracts words and phrases of an answer, to count which answers share them.
 
-A substitute for a part-of-speech tagger: function words are known by a list, everything else is
-content, verbs included, and no word is reduced to its lemma. A phrase is a run of content words
-with nothing but white space between them. The minus of a number is part of it.
+It replaces a part-of-speech tagger by a list of function words. All other words are content, also
+verbs; words keep their inflection. A phrase is a run of content words with only white space
+between them. A number keeps its minus.
 """
 
 import re
@@ -10,8 +10,8 @@ from typing import Final
 
 from radarstream.schemas.answer_text import with_plain_minus
 
-# What a tagger calls adposition, auxiliary, conjunction, determiner, particle, pronoun or
-# interjection: these end a run.
+# Adpositions, auxiliaries, conjunctions, determiners, particles, pronouns and interjections; they
+# end a run.
 _LISTED: Final = """
     a an the this that these those some any no none each every either neither both all such what
     which whose i me my mine myself you your yours yourself he him his himself she her hers herself
@@ -37,10 +37,10 @@ _POSSESSIVE: Final = ("'s", "’s")
 
 
 def phrases(answer: str) -> frozenset[str]:
-    """The whole answer, each run of content words, and each of their words; all casefolded.
+    """Return the whole answer, each run of content words, and each of their words, casefolded.
 
-    Empty for a text without a letter or digit. An answer that is one lower-case function word says
-    nothing either, but "WHO" does.
+    Empty for a text without letters and digits, and for one function word in lower case, but not
+    for "WHO".
 
     >>> sorted(phrases("Emmanuel Macron of France"))
     ['emmanuel', 'emmanuel macron', 'emmanuel macron of france', 'france', 'macron']
@@ -53,7 +53,7 @@ def phrases(answer: str) -> frozenset[str]:
 
 
 def content_runs(text: str) -> list[list[str]]:
-    """Maximal runs of content words of a casefolded text, in order."""
+    """Return the maximal runs of content words of a casefolded text, in order."""
     runs: list[list[str]] = []
     run: list[str] = []
     end = 0

@@ -1,4 +1,4 @@
-"""Voting over atomic answers: what selection has to beat."""
+"""A plain vote over atomic answers, the baseline of the other defences."""
 
 from collections import Counter
 from typing import ClassVar
@@ -22,18 +22,15 @@ from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict, Reason, V
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class Majority(Remembering):
-    """Answers with the atomic answer that most documents give; no model relates or rewrites it.
+    """Gives the atomic answer of most documents, without further calls of models.
 
-    A baseline that no paper measures: what the selection of Algorithm 1 of the RADAR paper has to
-    beat.
-
-    Answers are one if they are spelt alike (`schemas.answer_text.spelling`). Of several with as
-    many votes the one of the highest rank wins.
+    No paper has this baseline for the selection of RADAR's Algorithm 1. Answers are equal if
+    `schemas.answer_text.spelling` is. Of answers with equally many votes, the best ranked wins.
 
     Parameters
     ----------
     memory
-        The previous answer has one vote, too. It loses ties, so it never answers alone.
+        Whether the previous answer has a vote, too. It loses ties, so that it never wins alone.
     """
 
     memory: bool = False
@@ -41,10 +38,7 @@ class Majority(Remembering):
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS})
 
     def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
-        """Count the votes of one snapshot.
-
-        Raises EvidenceError when the answers are missing.
-        """
+        """Count the votes of one snapshot. Raises EvidenceError if the answers are missing."""
         yield from ()
         answers = answers_of(evidence)
         ballots = [None if a.abstained else spelling(a.text) or a.text for a in answers]
@@ -55,7 +49,7 @@ class Majority(Remembering):
         remembered = None if state is None else spelling(state.answer) or state.answer
         if remembered is not None:
             votes[remembered] += 1
-        # Of equals the first in order of rank; the memory, counted last, needs a document's vote.
+        # `max` takes the first of equals, that is the best ranked; the memory was counted last.
         winner = max(votes, key=votes.__getitem__)
         answer = answers[ballots.index(winner)].text
         reasons = {None: Reason.UNINFORMATIVE, winner: Reason.SUPPORTED}

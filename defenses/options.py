@@ -1,4 +1,4 @@
-"""Methods by name, with options as their classes name them."""
+"""Registries of methods, and methods made from their name and options."""
 
 import json
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -16,7 +16,9 @@ MethodT = TypeVar("MethodT")
 
 
 class Registry(MutableMapping[str, type[MethodT]]):
-    """Methods by name: those given, and the plug-ins of a group, imported when they are looked up.
+    """Methods by name: those `given`, and the plug-ins of a group, which are imported on look-up.
+
+    `kind` is the word for a method in messages, by default the singular of the group.
 
     >>> "radar" in Registry("defences", {})
     False
@@ -24,7 +26,7 @@ class Registry(MutableMapping[str, type[MethodT]]):
 
     def __init__(self, group: str, given: Mapping[str, type[MethodT]], kind: str = "") -> None:
         self.group, self.given = group, dict(given)
-        self.kind = kind or group.removesuffix("s")  # what messages call one of them
+        self.kind = kind or group.removesuffix("s")
 
     def __getitem__(self, name: str) -> type[MethodT]:
         if name in self.given:
@@ -35,7 +37,7 @@ class Registry(MutableMapping[str, type[MethodT]]):
         return method
 
     def build(self, name: str, options: Mapping[str, Any] | None = None) -> MethodT:
-        """Make the method of this name, see `built`."""
+        """Make a method, see `built`."""
         return built(self.kind, self, name, options)
 
     def __setitem__(self, name: str, method: type[MethodT]) -> None:
@@ -57,10 +59,10 @@ class Registry(MutableMapping[str, type[MethodT]]):
 def built(
     kind: str, known: Mapping[str, type[MethodT]], name: str, options: Mapping[str, Any] | None
 ) -> MethodT:
-    """Make the method of this name; `kind` is what messages call it.
+    """Make the method `name` with options; `kind` is the word for it in messages.
 
-    Options are taken as they are in JSON: a number in quotes is no number, and neither is `true`.
-    Raises ConfigurationError on an unknown name, an unknown option or a value out of range.
+    Options have the types of JSON: neither "1" nor `true` is a number. Raises ConfigurationError
+    for an unknown name, an unknown option or a value out of range.
     """
     if name not in known:
         raise ConfigurationError(f"no {kind} named {name!r}; there are {', '.join(known)}")
@@ -73,18 +75,18 @@ def built(
         )
         raise ConfigurationError(f"options of {kind} {name!r}: {problems}") from error
     except PydanticUserError:
-        raise ConfigurationError(f"the {kind} {name!r} is no dataclass of its options") from None
+        raise ConfigurationError(f"the {kind} {name!r} is not a dataclass of its options") from None
 
 
 def options_of(method: object) -> str:
-    """The options of a method as JSON; those of what is no dataclass are not known."""
+    """Return the options of a method as JSON; "{}" if it is not a dataclass."""
     if is_dataclass(method) and not isinstance(method, type):
         return json.dumps(asdict(method), sort_keys=True)
     return "{}"
 
 
 def as_asked(method: MethodT, query: Query) -> MethodT:
-    """A defence with what a query says of `withstand`, if it has that option."""
+    """Return a defence with the `withstand` of a query, if both have one."""
     if query.withstand is None or not hasattr(method, "withstand"):
         return method
     return replace(method, withstand=query.withstand)  # type: ignore[type-var]

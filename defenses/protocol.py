@@ -1,9 +1,8 @@
-"""The protocols of defences, attributors and rerankers: pure generators over what they are given.
+"""The protocols of defences, attributors and rerankers, and the requests that they yield.
 
-None holds a model, clock, file or random number generator. It yields requests by `ask`, is sent the
-responses, and returns its result; `pipelines.signals.fulfilment` fulfils the requests of many at
-once and checks what models reply, so that no malformed reply reaches a method. A defence returns
-`(Verdict, new_state)`: state is a small frozen value; stateless defences use None.
+A method is a generator without models, clocks, files and random numbers of its own. It yields
+requests by `ask`, receives the responses and returns its result. `pipelines.signals.fulfilment`
+sends the requests of many methods to the models in batches and checks the responses.
 """
 
 from abc import ABC, abstractmethod
@@ -23,14 +22,11 @@ ResultT = TypeVar("ResultT")
 
 
 class Signal(StrEnum):
-    """What a defence cannot do without.
-
-    Those in EVIDENCE are computed before the defence runs, in parallel, on the model workers.
-    """
+    """What a method needs; signals in EVIDENCE are computed before a defence runs."""
 
     ATOMIC_ANSWERS = "atomic_answers"  # Evidence.answers
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
-    TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers LogProbs
+    TOKEN_PROBABILITIES = "token_probabilities"  # a model for LogProbs
 
 
 EVIDENCE: Final = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
@@ -40,8 +36,8 @@ EVIDENCE: Final = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
 class Complete:
     """Ask the generator for one answer. Response: AtomicAnswer.
 
-    `final` marks the request whose response is the defence's answer, as opposed to one it only
-    reasons with; `previous_answer` is shown to the generator after the passages.
+    `final` marks the request whose response is the defence's answer; `previous_answer` is in the
+    prompt after the passages.
     """
 
     task: Task
@@ -63,8 +59,9 @@ class CompleteAll:
 
 @dataclass(frozen=True, slots=True)
 class Relate:
-    """Relate answers to the question, pair by pair. Response: (m, 3) probabilities in the
-    columns entailment, neutral, contradiction.
+    """Relate m premises and hypotheses, answers to the question, pair by pair.
+
+    Response: (m, 3) probabilities of entailment, neutral and contradiction.
     """
 
     question: str
@@ -74,10 +71,10 @@ class Relate:
 
 @dataclass(frozen=True, slots=True)
 class AttemptAll:
-    """Ask for several answers or relations at once, each of which may fail alone.
+    """Ask for several answers or relations at once; each may fail alone.
 
-    Response: a tuple, in order, of what each request is answered, or the ModelError it failed with.
-    An outage of a model's service (ModelOutageError) fails them all: asked later, it may answer.
+    Response: a tuple of responses and ModelErrors, in order. An outage of a model's service
+    (ModelOutageError) fails them all, because they may succeed later.
     """
 
     requests: tuple[Complete | Relate, ...]
@@ -92,10 +89,7 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class Norms:
-    """Ask how long the embeddings of texts are before they are brought to unit length.
-
-    Response: (m,) Euclidean lengths.
-    """
+    """Ask for the lengths of embeddings before normalisation. Response: (m,) Euclidean lengths."""
 
     texts: tuple[str, ...]
 
@@ -122,14 +116,14 @@ class LogProbsAll:
 
 
 class PluginRequest(ABC, Generic[ResultT]):
-    """A request of a plug-in, which answers it by models of its own."""
+    """A request of a plug-in, which it answers by models of its own."""
 
     __slots__ = ()
 
     @classmethod
     @abstractmethod
     def answer_all(cls, models: Mapping[str, Any], requests: Sequence[Any]) -> list[ResultT]:
-        """One response per request of this class, in order.
+        """Return one response per request, in order.
 
         `models` are those of plug-ins, by the names in a method's `needs`. Raises ModelError.
         """
@@ -147,8 +141,8 @@ Request = (
     | PluginRequest[Any]
 )
 
-# What the body of a method really is; the response's type follows from the request's, which the
-# type system cannot say about `yield`, hence Any.
+# The type of a method. `yield` has the type Any, because types cannot say that the response's type
+# depends on the request's; `ask` does.
 Asking = Generator[Request, Any, ResultT]
 Defending = Asking[tuple[Verdict, StateT]]
 Attributing = Asking[Attribution]
@@ -168,65 +162,120 @@ def ask(request: LogProbsAll) -> Asking[tuple[FloatArray, ...]]: ...
 @overload
 def ask(request: PluginRequest[ResultT]) -> Asking[ResultT]: ...
 def ask(request: Request) -> Asking[Any]:
-    """Yield one request and return its response as `radarstream.defenses.protocol` describes it."""
+    """Yield one request and return its response; use it as `response = yield from ask(request)`."""
     return (yield request)
 
 
 class Defense(Protocol[StateT]):
-    """Selects what to trust in one snapshot and answers from it."""
+    """Selects the documents of a snapshot to trust, and answers from them.
+
+    Its class is a dataclass of its options. The state is a small frozen value that
+    `schemas.codec.encode_state` can encode; a defence without memory has the state None.
+
+    >>> from radarstream.schemas.snapshot import Document, Query
+    >>> from radarstream.schemas.times import EPOCH
+    >>> class TrustsTheFirst:
+    ...     needs = frozenset({Signal.ATOMIC_ANSWERS})
+    ...     def initial_state(self):
+    ...         return None
+    ...     def defend(self, evidence, state):
+    ...         passages = (evidence.documents[0].passage,)
+    ...         request = Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages)
+    ...         answer = yield from ask(request)
+    ...         return Verdict(answer.text, ()), state
+    >>> evidence = Evidence(Query.from_text("The capital?"), EPOCH, (Document(1, "It is Lima."),))
+    >>> next(TrustsTheFirst().defend(evidence, None)).passages  # `fulfilment` sends the answer
+    ('It is Lima.',)
+    """
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """Signals that evidence and models must offer; a class attribute, unless options decide."""
+        """The required signals; a class attribute unless they depend on options."""
 
     def initial_state(self) -> StateT:
-        """The state before the first snapshot."""
+        """Return the state before the first snapshot."""
 
     def defend(self, evidence: Evidence, state: StateT) -> Defending[StateT]:
-        """Judge one snapshot.
+        """Judge one snapshot; return the verdict and the new state.
 
-        Deterministic; leaves `evidence` and `state` unchanged. Raises EvidenceError when a signal
-        in `needs` is missing.
+        The result depends on the arguments and responses only; the arguments stay unchanged. Raises
+        EvidenceError if a signal in `needs` is missing.
         """
 
 
 class Attributor(Protocol):
-    """Names the texts that taught a wrong answer."""
+    """Finds the texts that taught a wrong answer. Its class is a dataclass of its options.
+
+    >>> from radarstream.schemas.attribution import Finding, RankedText, TextScore
+    >>> from radarstream.schemas.snapshot import Document, Query
+    >>> class FlagsTheAnswer:
+    ...     needs = frozenset()
+    ...     def attribute(self, case):
+    ...         yield from ()  # no request
+    ...         scores = tuple(
+    ...             TextScore(text.id, text.document.rank, case.answer in text.document.text)
+    ...             for text in case.texts
+    ...         )
+    ...         return Attribution("flags_the_answer", Finding.TEXTS_FLAGGED, scores)
+    >>> texts = tuple(RankedText(t, Document(r, t)) for r, t in ((1, "Cusco."), (2, "Lima.")))
+    >>> try:
+    ...     next(FlagsTheAnswer().attribute(Case(Query.from_text("Capital?"), "Cusco", texts, 2)))
+    ... except StopIteration as end:
+    ...     end.value.flagged
+    ('Cusco.',)
+    """
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """What models must offer beyond completions, relations and embeddings."""
+        """The required signals; completions, relations and embeddings are always there."""
 
     def attribute(self, case: Case) -> Attributing:
-        """Score the texts and flag those that taught the answer.
+        """Score the texts and flag those that taught the answer; of fewer than two texts, none.
 
-        Deterministic; leaves its argument unchanged. Invariant to the order in which requests of
-        one batch are answered. No texts, or one: nothing is flagged.
+        The result depends on `case` and the responses only; `case` stays unchanged. Raises
+        EvidenceError for a malformed case (`defenses.attribution.scope.checked`).
         """
 
 
 class RetrievalDefense(Protocol):
-    """Orders what a search found, and drops what it takes for planted."""
+    """Orders candidates, and drops those that it takes for planted; "reranker" for short.
+
+    Its class is a dataclass of its options.
+
+    >>> from radarstream.defenses.retrieval.pools import checked_pool, reranked
+    >>> from radarstream.schemas.snapshot import Document, Query
+    >>> class WorstFirst:
+    ...     needs = frozenset()
+    ...     def rerank(self, pool):
+    ...         yield from ()  # no request
+    ...         pool = checked_pool(pool)
+    ...         return reranked("worst_first", pool, range(len(pool.documents))[::-1])
+    >>> documents = (Document(1, "Lima."), Document(2, "Cusco."))
+    >>> try:
+    ...     next(WorstFirst().rerank(CandidatePool(Query.from_text("?"), documents, (0.9, 0.8), 1)))
+    ... except StopIteration as end:
+    ...     [candidate.found_rank for candidate in end.value.kept]
+    [2]
+    """
 
     @property
     def needs(self) -> frozenset[str]:
-        """What models must offer beyond completions and embeddings: members of `Signal`, and names
-        of models that a plug-in builds.
+        """The required members of `Signal`, and names of models that a plug-in builds; completions
+        and embeddings are always there.
         """
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Judge every candidate once.
 
-        Deterministic; leaves its argument unchanged; what it finds does not depend on the order of
-        the candidates: equal scores are ordered by similarity, then by `Document.content_id`.
-        Raises EvidenceError on malformed input.
+        The result depends on `pool` and the responses only, and not on the order of the candidates:
+        equal scores are ordered by similarity, then by `Document.content_id`. `pool` stays
+        unchanged. Raises EvidenceError for a malformed pool.
         """
 
 
 def needs_at(defense: Defense[Any], documents: int) -> frozenset[Signal]:
-    """The signals that a defence reads in a snapshot of so many documents.
-
-    They are fewer than its `needs` where it says so by a method `needs_for`.
+    """Return the signals that a defence needs for a number of documents: those of its method
+    `needs_for`, if it has one, else `needs`.
     """
     by_size: Callable[[int], frozenset[Signal]] | None = getattr(defense, "needs_for", None)
     return defense.needs if by_size is None else by_size(documents)

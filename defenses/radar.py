@@ -1,7 +1,7 @@
 """RADAR: exact selection of mutually consistent documents, with a memory of the last answer.
 
-Read `Radar.defend` beside Algorithm 1 of the paper; `docs/radar.md` says what the paper leaves
-open and what was chosen.
+Read `Radar.defend` beside Algorithm 1 of the paper; `docs/radar.md` lists what the paper leaves
+open, and our choices.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -35,11 +35,10 @@ class Radar(Remembering):
 
     From "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1).
 
-    Keeps the documents on the source side of a minimum s-t cut whose capacities come from how the
+    Keeps the documents on the source side of a minimum s-t cut, whose capacities depend on how the
     atomic answers entail and contradict each other (Eq. 3-9), drops isolated ones (Eq. 10) and
-    answers from the rest. From the second informative snapshot on, the previous answer is one
-    more node with Bayesian terminal capacities (Eq. 11-16), and the answer is synthesised from
-    atomic answers (Eq. 17).
+    answers from the rest. After the first answer, the previous one is a further node with Bayesian
+    terminal capacities (Eq. 11-16), and the answer is synthesised from atomic answers (Eq. 17).
 
     Parameters
     ----------
@@ -48,13 +47,13 @@ class Radar(Remembering):
     similarity_threshold
         lambda: least mean cosine to the other kept answers (Eq. 40), in [-1, 1].
     pair_scale
-        Factor on every pairwise capacity; 1 is the paper's energy. Less resists relation scorers
-        that see a little entailment everywhere.
+        Factor of every pairwise capacity; 1 is the paper's energy. Less helps against relation
+        scorers that see a little entailment everywhere.
     on_empty
-        What to do when the cut keeps nothing.
+        What to do if the cut keeps nothing.
     first_answer
-        What the answer without a memory is written from: the kept documents, as Algorithm 1 says,
-        or their atomic answers, as Appendix G says. Small models read one page at a time better.
+        Whether the first answer is written from the kept documents (Algorithm 1) or from their
+        atomic answers (Appendix G). Small models read one page at a time better.
     """
 
     epsilon: Annotated[float, Field(ge=0.0)] = 0.01
@@ -70,8 +69,8 @@ class Radar(Remembering):
     def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
         """Judge one snapshot (RADAR, Algorithm 1, lines 4-24).
 
-        The state moves only when there is a new answer. Raises EvidenceError when answers or
-        relations are missing.
+        The state changes only with a new answer. Raises EvidenceError if answers or relations are
+        missing.
         """
         question = evidence.query.text
         answers = cut_graph.informative_answers(evidence)
@@ -80,7 +79,7 @@ class Radar(Remembering):
             return cut_graph.verdict_without_cut(evidence, state, outcome), state
         recalled = None
         if state is not None:
-            cut_graph.known_relations(evidence)  # refuses incomplete evidence before it asks
+            cut_graph.known_relations(evidence)  # raises before the first request
             recalled = Recalled(
                 state, *(yield from cut_graph.relate(question, state.answer, answers))
             )
@@ -109,7 +108,7 @@ class Radar(Remembering):
     def build_graph(
         self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None
     ) -> Graph:
-        """Nodes and capacities of the informative documents and of the previous answer
+        """Build nodes and capacities of the informative documents and of the previous answer
         (lines 6-9; Eq. 6, 7, 13-16, 29-36).
         """
         relations = cut_graph.known_relations(evidence)
@@ -128,14 +127,9 @@ class Radar(Remembering):
             pair=self.pair_scale * consistency,
             conflict=conflict,
         )
-        return self.with_memory(graph, recalled)
-
-    def with_memory(self, graph: Graph, recalled: Recalled | None) -> Graph:
-        """The graph with the previous answer as one more node, if there is any (Eq. 13-16)."""
         if recalled is None:
             return graph
-        state = recalled.state
-        support = bayes(state.support, float(recalled.consistency.mean()))
-        refutation = bayes(state.conflict, float(recalled.conflict.mean()))
+        support = bayes(recalled.state.support, float(recalled.consistency.mean()))
+        refutation = bayes(recalled.state.conflict, float(recalled.conflict.mean()))
         pairs = self.pair_scale * recalled.consistency
         return cut_graph.with_memory(graph, recalled, support, refutation, pairs)

@@ -1,6 +1,7 @@
-"""Every defence, attributor and reranker by name; `build_…` makes one with options named as its
-class names them, and raises ConfigurationError on an unknown name or option, or a value out of
-range.
+"""Every defence, attributor and reranker by name.
+
+`build_…` makes one with the options of its class. It raises ConfigurationError for an unknown name
+or option, or a value out of range.
 
 >>> build_defense("radar", {"pair_scale": 0.3}).pair_scale
 0.3

@@ -1,7 +1,7 @@
 """ReliabilityRAG: the largest set of documents that do not contradict each other.
 
-Read `ReliabilityRag.choose`: exact selection among the documents' own answers; or
-`ReliabilityRag.defend_by_samples`: the same selection among answers from random samples.
+`ReliabilityRag.choose` selects exactly among the documents' answers, and
+`ReliabilityRag.defend_by_samples` among answers from random samples.
 """
 
 from collections import Counter
@@ -42,12 +42,12 @@ from radarstream.schemas.verdict import Abstention, Reason, Verdict
 
 BoolArray = NDArray[np.bool_]
 
-MOST_DOCUMENTS = 20  # for the exact method, as its authors limit it; above, documents are sampled
+MOST_DOCUMENTS = 20  # of the exact method, as its authors limit it
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """An answer from some of the documents: their indices, ascending, and how often drawn."""
+    """An answer from some documents: their indices, ascending, and how often they were drawn."""
 
     members: tuple[int, ...]
     drawn: int
@@ -59,35 +59,34 @@ class ReliabilityRag(Stateless):
     """Rank-aware maximum independent set of the contradiction graph, or of a graph of samples.
 
     From "ReliabilityRAG: Effective and Provably Robust Defense for RAG-based Web-Search"
-    (arXiv:2509.23519, Algorithm 1 and the sampling framework of its section on scaling); where
-    the paper is silent, as in its published code.
+    (arXiv:2509.23519, Algorithm 1 and the sampling framework of its section on scaling), and its
+    published code where the paper is silent.
 
-    Two documents are joined when the answer of the better ranked one contradicts the other's at
-    least `contradiction_threshold` probably, in this direction alone. Of the largest sets without
-    a joined pair, the one whose ranks come first in lexicographic order answers. When no document
-    answers the question by itself, all are passed on.
+    Two documents are joined if the answer of the better ranked one contradicts the other's with
+    at least the probability `contradiction_threshold`. Of the largest sets without a joined pair,
+    the model answers from the one whose ranks come first in lexicographic order. If no document has
+    an answer, it answers from all.
 
     Parameters
     ----------
     method
-        "exact": the set above, for at most 20 documents. "sampling": `rounds` answers from
-        `sample_size` documents each are selected among in place of documents, and the documents
-        behind those selected answer; better ranks are drawn more often. "auto": exact up to 20
-        documents, sampling above.
+        "exact": as above, for at most 20 documents. "sampling": the model answers from `rounds`
+        samples of `sample_size` documents each, better ranks more often; the selection is among
+        these answers, and the model answers from the documents of the selected samples. "auto":
+        exact up to 20 documents, sampling above.
 
-        Sampling needs no signals. "auto" declares those of "exact", because how many
-        documents come is not known beforehand. Who always has more than 20 saves an atomic answer
-        per document by saying "sampling"; who knows how many asks `needs_for`.
+        Sampling needs no signals. "auto" has the `needs` of "exact"; for a known number of
+        documents `needs_for` is exact.
     contradiction_threshold
         beta, in [0, 1].
     rounds, sample_size
         T and m.
     gamma
-        Weight of a rank relative to the one before, in [0, 1]; 0 stands for linear weights.
+        Weight of a rank relative to the one before, in [0, 1]; 0 means linear weights.
     replacement
-        Whether a round may draw a document twice; it is shown once.
+        Whether a sample may draw a document twice; the prompt has it once.
     seed
-        Draws depend on it, on the query's id and on the time of the observation alone.
+        Seed of the samples, which also depend on the query's id and the event time.
     """
 
     method: Literal["auto", "exact", "sampling"] = "auto"
@@ -100,21 +99,21 @@ class ReliabilityRag(Stateless):
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """None for sampling."""
+        """Atomic answers and relations, except for "sampling"."""
         if self.method == "sampling":
             return frozenset()
         return EVIDENCE
 
     def needs_for(self, documents: int) -> frozenset[Signal]:
-        """Those for a snapshot of so many documents."""
+        """Return the needed signals for a number of documents."""
         sampled = self.method == "auto" and documents > MOST_DOCUMENTS
         return frozenset() if sampled else self.needs
 
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Judge one snapshot.
 
-        Raises EvidenceError when a needed signal is missing or "exact" is asked to judge more
-        than 20 documents.
+        Raises EvidenceError if a needed signal is missing, or if "exact" gets more than 20
+        documents.
         """
         if not evidence.documents:
             return concluded((), Abstention.NO_DOCUMENTS), state
@@ -130,7 +129,7 @@ class ReliabilityRag(Stateless):
         return (yield from answered_from_kept(evidence, documents)), state
 
     def judge_documents(self, evidence: Evidence) -> Documents:
-        """One verdict per document, from what each says alone."""
+        """Judge the documents by their atomic answers."""
         if evidence.answers is None or evidence.relations is None:
             raise EvidenceError("ReliabilityRAG needs atomic answers and relations between them")
         if not evidence.informative:
@@ -142,19 +141,19 @@ class ReliabilityRag(Stateless):
         return judged(evidence, reasons, evidence.answers)
 
     def choose(self, relations: Relations) -> BoolArray:
-        """(n,) mask of the informative documents to trust."""
+        """Return the (n,) mask of the informative documents to trust."""
         return independent_set(self.edges(relations.contradiction))
 
     def edges(self, contradiction: NDArray[np.float64]) -> BoolArray:
-        """(n, n) whom each is joined to: the better answer, as premise, contradicts the worse."""
+        """Return the (n, n) joined pairs: the better answer, as premise, contradicts the worse."""
         contradicts = np.triu(contradiction >= self.contradiction_threshold, 1)
         return np.asarray(contradicts | contradicts.T)
 
     def defend_by_samples(self, evidence: Evidence) -> Asking[Verdict]:
-        """Answer from the samples whose answers agree; abstains when no sample gives one."""
+        """Answer from the samples whose answers agree; abstain if no sample gives one."""
         rounds = yield from self.ask_samples(evidence)
+        # An abstaining round would be a vertex without edges, in every largest set.
         informative = [r for r in rounds if not r.answer.abstained]
-        # An abstaining round would be a vertex without edges: in every largest set, to no effect.
         if not informative:
             return concluded(judge_samples(evidence, rounds, ()), Abstention.NO_EVIDENCE)
         contradiction = yield from contradictions(evidence.query.text, informative)
@@ -166,7 +165,7 @@ class ReliabilityRag(Stateless):
     def ask_samples(self, evidence: Evidence) -> Asking[list[Round]]:
         """Draw and answer the rounds, in the order of their ranks; equal ones are asked once.
 
-        A round's best document comes last in the prompt, nearest to the question.
+        The best document of a round comes last in the prompt, nearest to the question.
         """
         samples = rank_samples(
             self.generator_for(evidence),
@@ -192,14 +191,14 @@ class ReliabilityRag(Stateless):
         ]
 
     def generator_for(self, evidence: Evidence) -> np.random.Generator:
-        """Random numbers of this snapshot alone, whatever was judged before."""
+        """Return a generator that depends on the seed and this snapshot only."""
         moment = f"{evidence.query.id}@{evidence.observed_at.timestamp()!r}"
         digest = sha256(moment.encode("utf-8", "surrogatepass")).digest()
         return np.random.default_rng((self.seed, int.from_bytes(digest)))
 
 
 def contradictions(question: str, rounds: Sequence[Round]) -> Asking[NDArray[np.float64]]:
-    """(n, n) P(answer i contradicts answer j) for i < j, else 0; equal pairs are related once."""
+    """Return (n, n) P(answer i contradicts answer j) for i < j, else 0; ask equal pairs once."""
     rows, columns = np.triu_indices(len(rounds), 1)
     texts = [r.answer.text for r in rounds]
     pairs = [(texts[i], texts[j]) for i, j in zip(rows, columns, strict=True)]
@@ -216,7 +215,7 @@ def contradictions(question: str, rounds: Sequence[Round]) -> Asking[NDArray[np.
 def judge_samples(
     evidence: Evidence, rounds: Sequence[Round], chosen: Sequence[Round]
 ) -> Documents:
-    """One verdict per document: kept if it was in a chosen round."""
+    """Return a verdict per document: kept if it was in a chosen round."""
     kept = {i for r in chosen for i in r.members}
     members = {i for r in rounds if not r.answer.abstained for i in r.members}
     drawn = {i for r in rounds for i in r.members}

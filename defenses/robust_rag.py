@@ -1,4 +1,4 @@
-"""RobustRAG with keyword aggregation: only words that enough isolated answers share are heard."""
+"""RobustRAG with keyword aggregation: answers from words that enough isolated answers share."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.verdict import Abstention, Reason
 
-Voice = frozenset[str]  # the phrases of one document's answer; empty if it is not heard
-COUNTING_SLACK: Final = 1e-9  # of a count that should equal the threshold but for rounding
+Phrases = frozenset[str]  # of one document's answer; empty if it does not count
+COUNTING_SLACK: Final = 1e-9  # for rounding errors of a count that should equal the threshold
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -24,24 +24,23 @@ class RobustRag(Stateless):
     """Answers from words and phrases that enough isolated answers have in common.
 
     From "Certifiably Robust RAG against Retrieval Corruption" (RobustRAG, Algorithm 1: secure
-    keyword aggregation). Each document is answered alone; an answer that abstains or contains
-    "I don't" is not heard, as in the authors' code, although that also silences "I don't think
-    it is Paris". Each phrase counts once per answer, and those with at least
-    mu = min(beta, alpha n) of n answers are shown to the generator, longest first. Since mu never
-    exceeds beta, beta poisoned documents are always heard, however many are retrieved.
+    keyword aggregation). An atomic answer that abstains or contains "I don't" does not count, as in
+    the authors' code, although that excludes "I don't think it is Paris". Each phrase counts once
+    per answer. The generator gets the phrases of at least mu = min(beta, alpha n) of n answers,
+    longest first. As mu is at most beta, the phrases of beta poisoned documents always get in.
 
-    Phrases are found by `defenses.keywords`, without the tagger and lemmatiser of the paper, and
-    compared without case.
+    `defenses.keywords` extracts the phrases, without the tagger and lemmatiser of the paper;
+    they are compared without case.
 
     Parameters
     ----------
     alpha, beta
         Relative and absolute threshold. The authors use .4 and 4 for long answers.
     gamma
-        Weighs the document at place i (0 = first) by gamma**i, rescaled so that the heard answers
-        weigh 1 on average: the rank-aware variant of ReliabilityRAG. None counts all alike.
+        Weighs the document at place i (0 = first) by gamma**i, rescaled so that the answers that
+        count weigh 1 on average: the rank-aware variant of ReliabilityRAG. None weighs all alike.
     long_form
-        Drops single words, as the authors do where the answer is a paragraph.
+        Whether to drop single words, as the authors do if the answer is a paragraph.
     """
 
     alpha: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
@@ -52,41 +51,43 @@ class RobustRag(Stateless):
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS})
 
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
-        """Judge one snapshot: a document is kept if its answer holds a phrase that is heard.
+        """Judge one snapshot: a document is kept if its answer has a phrase that reached mu.
 
-        Raises EvidenceError when the answers are missing.
+        Raises EvidenceError if the answers are missing.
         """
         answers = answers_of(evidence)
-        voices = [self.voice(answer) for answer in answers]
-        heard = self.heard(voices)
+        phrase_sets = [self.phrases_of(answer) for answer in answers]
+        heard = self.heard(phrase_sets)
         silent = {False: Reason.UNINFORMATIVE, True: Reason.OUTVOTED}
-        reasons = [silent[bool(v)] if v.isdisjoint(heard) else Reason.SUPPORTED for v in voices]
+        reasons = [
+            silent[bool(v)] if v.isdisjoint(heard) else Reason.SUPPORTED for v in phrase_sets
+        ]
         documents = judged(evidence, reasons, answers)
         if not heard:
-            return concluded(documents, _why_nothing(voices)), state
+            return concluded(documents, _why_nothing(phrase_sets)), state
         answer = yield from ask(Complete(Task.ANSWER_FROM_KEYWORDS, evidence.query.text, heard))
         return concluded(documents, answer), state
 
-    def voice(self, answer: AtomicAnswer) -> Voice:
-        """The phrases of an answer; none if it is not heard."""
+    def phrases_of(self, answer: AtomicAnswer) -> Phrases:
+        """Return the phrases of an answer; none if it does not count."""
         if answer.abstained or "I don't" in answer.text.replace("’", "'"):
             return frozenset()
         return phrases(answer.text)
 
-    def heard(self, voices: Sequence[Voice]) -> tuple[str, ...]:
-        """Phrases that reach the threshold, in the order to show them."""
-        counts = self.counts(voices)
-        least = self.threshold(sum(map(bool, voices))) - COUNTING_SLACK
+    def heard(self, phrase_sets: Sequence[Phrases]) -> tuple[str, ...]:
+        """Return the phrases that reach the threshold, in the order of the prompt."""
+        counts = self.counts(phrase_sets)
+        least = self.threshold(sum(map(bool, phrase_sets))) - COUNTING_SLACK
         heard = [(len(phrase), phrase) for phrase, count in counts.items() if count >= least]
         return tuple(phrase for _, phrase in sorted(heard, reverse=True))  # the longest first
 
-    def counts(self, voices: Sequence[Voice]) -> dict[str, float]:
-        """How many answers hold each phrase that may be shown, weighted as `gamma` says."""
-        counts = tally(voices, self.gamma)
+    def counts(self, phrase_sets: Sequence[Phrases]) -> dict[str, float]:
+        """Count the answers with each phrase, weighted by `gamma`."""
+        counts = tally(phrase_sets, self.gamma)
         return {p: count for p, count in counts.items() if not self.long_form or " " in p}
 
     def threshold(self, answers: int) -> float:
-        """How many of n answers must share a phrase: mu = min(beta, alpha n).
+        """Return how many of n answers must share a phrase: mu = min(beta, alpha n).
 
         >>> [RobustRag().threshold(n) for n in (5, 10, 50)]
         [1.5, 3.0, 3.0]
@@ -94,30 +95,30 @@ class RobustRag(Stateless):
         return min(self.beta, self.alpha * answers)
 
 
-def tally(voices: Sequence[Voice], gamma: float | None = None) -> dict[str, float]:
-    """How many answers hold each phrase, each answer weighing as `increments` says."""
+def tally(phrase_sets: Sequence[Phrases], gamma: float | None = None) -> dict[str, float]:
+    """Count the answers with each phrase, weighted by `increments`."""
     counts: dict[str, float] = defaultdict(float)
-    for voice, weight in zip(voices, increments(voices, gamma), strict=True):
-        for phrase in voice:
+    for held, weight in zip(phrase_sets, increments(phrase_sets, gamma), strict=True):
+        for phrase in held:
             counts[phrase] += weight
     return dict(counts)
 
 
-def increments(voices: Sequence[Voice], gamma: float | None) -> list[float]:
-    """What each answer adds to the count of its phrases; 0 for one that is not heard.
+def increments(phrase_sets: Sequence[Phrases], gamma: float | None) -> list[float]:
+    """Return the weight of each answer; 0 for one without phrases.
 
-    gamma**i n / (sum of the weights of the n heard answers), places i counting every document.
+    gamma**i n / (sum of the weights of the n others), where i is the place among all documents.
     """
     if gamma is None:
-        return [float(bool(voice)) for voice in voices]
-    weights = [gamma**place if voice else 0.0 for place, voice in enumerate(voices)]
+        return [float(bool(held)) for held in phrase_sets]
+    weights = [gamma**place if held else 0.0 for place, held in enumerate(phrase_sets)]
     total = sum(weights)
-    if total == 0.0:  # nobody is heard, or only places whose weight underflows
-        return [float(bool(voice)) for voice in voices]
-    return [weight * sum(map(bool, voices)) / total for weight in weights]
+    if total == 0.0:  # no phrases, or only at places whose weight underflows
+        return [float(bool(held)) for held in phrase_sets]
+    return [weight * sum(map(bool, phrase_sets)) / total for weight in weights]
 
 
-def _why_nothing(voices: Sequence[Voice]) -> Abstention:
-    if not voices:
+def _why_nothing(phrase_sets: Sequence[Phrases]) -> Abstention:
+    if not phrase_sets:
         return Abstention.NO_DOCUMENTS
-    return Abstention.NO_CONSENSUS if any(voices) else Abstention.NO_EVIDENCE
+    return Abstention.NO_CONSENSUS if any(phrase_sets) else Abstention.NO_EVIDENCE

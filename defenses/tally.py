@@ -14,7 +14,7 @@ from radarstream.defenses.kernels.independence import alike_in, most_independent
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.evidence import AGREEMENT, Evidence
-from radarstream.schemas.sites import UNTOLD, cited_in, owner_of
+from radarstream.schemas.sites import UNKNOWN_OWNER, cited_in, owner_of
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.verdict import Reason
 
@@ -23,13 +23,13 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The v voices of a snapshot: one document for each site that says something.
+    """The v voices of a snapshot: for each owner its best ranked document with an answer.
 
-    A site speaks by its best ranked document with an answer. `places` are the indices of these
-    documents, ascending. `torn` are documents of sites that contradict themselves, or steer the
-    judge of relations, which have no voice; `beside` those of other sites that do not speak for
-    them. `alike` (v, v) is who is not independent of whom (`kernels.independence`), `agree` and
-    `against` whose answers mean the same and contradict each other.
+    `places` are the indices of these documents, ascending. `torn` are the documents of owners
+    without a voice, because their answers contradict each other or steer the judge; `beside` are
+    the other documents that are not voices. The (v, v) masks are `alike`: the voices are not
+    independent (`kernels.independence`); `agree`: the answers mean the same; `against`: they
+    contradict each other.
     """
 
     places: tuple[int, ...]
@@ -40,25 +40,22 @@ class Tally:
     against: BoolArray
 
     def largest(self, members: BoolArray) -> int:
-        """The most of these voices, a (v,) mask, that are independent and agree, each two of them.
-
-        Another voice never makes it smaller, and makes it larger by one at most.
+        """Return the size of the largest set of `members`, a (v,) mask, that are pairwise
+        independent and agree. A further voice adds 0 or 1.
         """
         at = np.flatnonzero(members)
         apart = self.apart[at][:, at]
-        # Where each is apart from itself alone, nothing need be searched: so it nearly always is.
+        # Nearly always no two members are apart, and no search is needed.
         return len(at) if np.count_nonzero(apart) == len(at) else most_independent(apart)
 
     @cached_property
     def apart(self) -> BoolArray:
-        """Who cannot be counted together, (v, v), since they are not independent or do not agree;
-        true on the diagonal.
-        """
+        """Pairs that do not count together, (v, v): not independent, or no agreement."""
         return np.asarray(self.alike | ~self.agree)
 
     def strongest(self, members: BoolArray) -> tuple[int, int | None]:
-        """The most of these voices that say one answer, and the number of the best ranked of them;
-        none without members.
+        """Return how many sites of `members` say their strongest answer, and the number of the best
+        ranked voice with it, None without members.
         """
         at = np.flatnonzero(members).tolist()
 
@@ -69,13 +66,13 @@ class Tally:
 
     @property
     def voiceless(self) -> dict[int, Reason]:
-        """The documents with an answer that do not speak, by their places, with the reasons."""
+        """The reasons of documents with an answer that are not voices, by place."""
         beside = dict.fromkeys(self.beside, Reason.SAME_SITE)
         return beside | dict.fromkeys(self.torn, Reason.SELF_CONTRADICTION)
 
     @cached_property
     def counts(self) -> tuple[tuple[int, int], ...]:
-        """For each voice how many sites say its answer, and its strongest rival."""
+        """For each voice, how many sites say its answer, and how many its strongest rival."""
         known: dict[bytes, int] = {}
 
         def largest(members: BoolArray) -> int:
@@ -88,12 +85,12 @@ class Tally:
         return tuple((largest(agreeing), largest(opposing)) for agreeing, opposing in rows)
 
 
-# Reading, the defence and the support of its answer all ask; forgotten with the evidence.
+# Reading, the defence and the support of its answer use the same tally.
 _counted: Final[WeakKeyDictionary[Evidence, Tally]] = WeakKeyDictionary()
 
 
 def tally_of(evidence: Evidence) -> Tally:
-    """The voices of a snapshot, counted once for the same piece of evidence."""
+    """Return the tally of a snapshot, counting once for each `evidence` object."""
     tally = _counted.get(evidence)
     if tally is None:
         tally = _counted[evidence] = count_voices(evidence)
@@ -103,8 +100,8 @@ def tally_of(evidence: Evidence) -> Tally:
 def count_voices(evidence: Evidence) -> Tally:
     """Count the voices of a snapshot.
 
-    Without relations, answers agree that are spelt alike, and none contradicts another; without
-    atomic answers every document speaks.
+    Without relations, answers agree if they are spelt alike, and none contradicts another. Without
+    atomic answers, every document counts as an answer of its own.
     """
     places = (
         evidence.informative if evidence.answers is not None else range(len(evidence.documents))
@@ -133,7 +130,7 @@ def count_voices(evidence: Evidence) -> Tally:
         alike=alike_in(
             [owners[number] for number in speaking],
             [documents[number].text for number in speaking],
-            UNTOLD,
+            UNKNOWN_OWNER,
         ),
         agree=agree[speaking][:, speaking],
         against=against[speaking][:, speaking],
@@ -141,9 +138,9 @@ def count_voices(evidence: Evidence) -> Tally:
 
 
 def _relations(evidence: Evidence, places: Sequence[int]) -> tuple[BoolArray, BoolArray]:
-    """Whose answers mean the same, and contradict each other, both (n, n).
+    """Return which answers mean the same, and which contradict each other, both (n, n).
 
-    One that does not entail itself steers its judge, and contradicts itself.
+    An answer that does not entail itself steers the judge, and counts as contradicting itself.
     """
     n = len(places)
     if evidence.relations is not None:
@@ -160,9 +157,9 @@ def _relations(evidence: Evidence, places: Sequence[int]) -> tuple[BoolArray, Bo
 
 
 def owners_in(document: Document) -> tuple[str, ...]:
-    """Who speaks in a document: the owner of its site, and those it names as its sources.
+    """Return the owner of a document, and the owners that it names as its sources.
 
-    A document without an address is a site of its own.
+    A document without an address has an owner of its own.
     """
     owner = owner_of(document.url) or f"/{document.rank}"
     return (owner, *sorted(cited_in(document.text)))

@@ -1,4 +1,4 @@
-"""TrustRAG's filter: documents that are too much alike were written by one hand."""
+"""TrustRAG's filter: drops documents that are too similar, as planted by one author."""
 
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
@@ -26,31 +26,31 @@ class TooMuchAlike:
     """Clusters the documents in two, drops a cluster that is too tight, then near duplicates.
 
     The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
-    Generation" (arXiv:2501.00879), after its published code; its second stage, which has the
-    model consolidate the documents with what it knows itself, is not part of it. Lists without
-    any pair of near duplicates and lists of at most two documents pass unchanged.
+    Generation" (arXiv:2501.00879), after its published code, without the second stage, in which the
+    model combines the documents with its own knowledge. Lists without near duplicates and lists of
+    at most two documents pass unchanged.
 
     Parameters
     ----------
     mode
-        "original": a cluster whose mean cosine reaches `similarity_threshold` is suspect, and two
-        such leave nothing; beside a loose cluster a document alone is an outlier. "ado_alg1":
-        "Adaptive Defense Orchestration for RAG", Algorithm 1 as printed, which does the reverse
-        and keeps the more coherent cluster; for comparison only.
+        "original": drops a cluster whose mean cosine reaches `similarity_threshold`, or both; a
+        single document beside a loose cluster is an outlier. "ado_alg1": "Adaptive Defense
+        Orchestration for RAG", Algorithm 1 as printed, which keeps the more coherent cluster; for
+        comparison only.
     similarity_threshold
-        sigma. The authors' .88 belongs to their SimCSE encoder. With all-MiniLM-L6-v2, the clusters
-        of the first 10 results of 50 RealTimeQA questions have mean cosines of .73 (median), .90
+        sigma. The authors' .88 is for their SimCSE encoder. With all-MiniLM-L6-v2, the clusters of
+        the first 10 results of 50 RealTimeQA questions have mean cosines of .73 (median), .90
         (95th percentile) and .95 (99th), but five falsehoods planted for one question have .70
-        (median): the 99th percentile would let them all pass, and .88 is kept for comparison.
+        (median). The 99th percentile would let them all pass, so .88 stays, for comparison.
     overlap_threshold
         rho: ROUGE-L above which two documents are near duplicates. At .25, over half of those
-        results count as duplicates, because snippets share the words of the question.
+        results are near duplicates, because snippets share the words of the question.
     overlap_gate
         Whether "original" passes lists without near duplicates unchanged.
     on_empty
-        What to do when nothing is left.
+        What to do if no document is left.
     seed
-        Of the clustering's starts, for more than 12 documents.
+        Seed of the clustering, for more than 12 documents.
     """
 
     mode: Literal["original", "ado_alg1"] = "original"
@@ -61,7 +61,7 @@ class TooMuchAlike:
     seed: Annotated[int, Field(ge=0)] = 0
 
     def judge(self, passages: tuple[str, ...]) -> Asking[list[Reason]]:
-        """Why each document is kept or dropped."""
+        """Return for each passage the reason why it is kept or dropped."""
         n = len(passages)
         if n <= 2:
             return [Reason.NOT_JUDGED] * n
@@ -76,13 +76,16 @@ class TooMuchAlike:
             drop_incoherent_duplicates(reasons, alike, cosines)
         else:
             reasons = self.drop_tight(cosines, two_means(standardised(vectors), rng))
-            drop_later_duplicates(reasons, alike)
+            for later, reason in enumerate(reasons):
+                kept = [i for i in range(later) if reasons[i] is Reason.SUPPORTED]
+                if reason is Reason.SUPPORTED and alike[later, kept].any():
+                    reasons[later] = Reason.NEAR_DUPLICATE
         if self.on_empty == "all_documents" and KEEPING.isdisjoint(reasons):
             return [Reason.BEST_OF_NONE] * n
         return reasons
 
     def drop_tight(self, cosines: FloatArray, split: BoolArray) -> list[Reason]:
-        """TrustRAG's rule: a tight cluster goes; so does a document alone beside a loose one.
+        """Apply TrustRAG's rule: drop a tight cluster, or a single document beside a loose one.
 
         `split` is the (n,) mask of the cluster without the best document.
         """
@@ -101,7 +104,7 @@ class TooMuchAlike:
         return reasons_for(~split if first > second else split)
 
     def keep_coherent(self, cosines: FloatArray, split: BoolArray) -> list[Reason]:
-        """ADO's rule: all of two coherent clusters, else the more coherent one alone."""
+        """Apply ADO's rule: keep two coherent clusters, else only the more coherent one."""
         first, second = mean_cosine(cosines, ~split), mean_cosine(cosines, split)
         if min(first, second) >= self.similarity_threshold:
             return reasons_for(np.zeros_like(split))
@@ -110,11 +113,7 @@ class TooMuchAlike:
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class TrustRag(TooMuchAlike, Stateless):
-    """Answers from the documents that `TooMuchAlike` leaves.
-
-    The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
-    Generation"; `mode` "ado_alg1" is Algorithm 1 of "Adaptive Defense Orchestration for RAG".
-    """
+    """TrustRAG's first stage as a defence: answers from the documents that it leaves."""
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
@@ -130,18 +129,15 @@ class TrustRag(TooMuchAlike, Stateless):
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class TrustRagFilter(TooMuchAlike):
-    """The filter of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
-    Generation" before any defence.
+    """TrustRAG's filter as a reranker, with the options of the defence `trust_rag`.
 
-    With the options of the defence `trust_rag`, so that another one may answer from what is left.
-    What stays keeps its order. It may drop all, so that the defence sees no document and abstains.
-    What is dropped is not replaced by a candidate that was not judged. Costs an embedding a
-    candidate.
+    Kept candidates keep their order. If it drops all, the defence sees no document and abstains.
+    Candidates that it did not judge do not replace dropped ones. It embeds each judged candidate.
 
     Parameters
     ----------
     multiple
-        So many times the wanted candidates are judged, the nearest.
+        It judges the nearest candidates, this many times the number to keep.
     """
 
     multiple: Annotated[int, Field(ge=1)] = 3
@@ -149,7 +145,7 @@ class TrustRagFilter(TooMuchAlike):
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Drop what is alike. Raises EvidenceError on malformed input."""
+        """Drop similar candidates. Raises EvidenceError for a malformed pool."""
         pool = checked_pool(pool)
         count, judged = len(pool.documents), judged_first(pool, self.multiple)
         passages = tuple(document.passage for document in pool.documents[:judged])
@@ -160,29 +156,21 @@ class TrustRagFilter(TooMuchAlike):
 
 
 def mean_cosine(cosines: FloatArray, members: BoolArray) -> float:
-    """Mean over the pairs of a cluster; 0 for a document alone."""
+    """Return the mean cosine of the pairs of a cluster; 0 for a single document."""
     rows, columns = np.triu_indices(int(members.sum()), 1)
     within = cosines[np.ix_(members, members)][rows, columns]
     return float(within.mean()) if len(within) else 0.0
 
 
 def reasons_for(dropped: BoolArray, reason: Reason = Reason.TIGHT_CLUSTER) -> list[Reason]:
-    """The reason where `dropped`, supported elsewhere."""
+    """Return `reason` for dropped documents and SUPPORTED for others."""
     return [reason if drop else Reason.SUPPORTED for drop in dropped]
-
-
-def drop_later_duplicates(reasons: list[Reason], alike: BoolArray) -> None:
-    """Mark what resembles a kept document of better rank, in place."""
-    for later, reason in enumerate(reasons):
-        kept = [i for i in range(later) if reasons[i] is Reason.SUPPORTED]
-        if reason is Reason.SUPPORTED and alike[later, kept].any():
-            reasons[later] = Reason.NEAR_DUPLICATE
 
 
 def drop_incoherent_duplicates(
     reasons: list[Reason], alike: BoolArray, cosines: FloatArray
 ) -> None:
-    """Mark of each similar pair the one less like all kept ones, in place; on ties the later."""
+    """Mark in each similar pair the one that is less like all kept ones, on ties the later."""
     kept = np.array([reason is Reason.SUPPORTED for reason in reasons])
     coherence = (cosines * kept).sum(axis=1) - np.diagonal(cosines)
     for first, second in np.argwhere(np.triu(alike, 1)):

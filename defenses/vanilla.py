@@ -1,4 +1,4 @@
-"""Undefended retrieval-augmented generation, the baseline everything is compared with."""
+"""Undefended retrieval-augmented generation, a baseline."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -17,13 +17,13 @@ from radarstream.schemas.verdict import Abstention
 class Vanilla(Stateless):
     """Answers from every retrieved document, in rank order, in one prompt.
 
-    The workflow of Eq. 1 and 2 in the RADAR paper, and its "Vanilla" baseline.
+    Eq. 1 and 2 of the RADAR paper, its "Vanilla" baseline.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
-        """Answer from all documents; abstain when there are none or the model abstains."""
+        """Answer from all documents; abstain if there are none or the model abstains."""
         documents = all_kept(evidence)
         if not documents:
             return concluded(documents, Abstention.NO_DOCUMENTS), state
@@ -32,7 +32,7 @@ class Vanilla(Stateless):
 
 
 def undefended_answer(question: str, documents: Sequence[Document]) -> Asking[AtomicAnswer]:
-    """What the generator answers from documents at once, in this order; an abstention from none."""
+    """Ask for an answer from all documents at once, in this order; without any, abstain."""
     if not documents:
         return AtomicAnswer("", abstained=True)
     passages = tuple(document.passage for document in documents)

@@ -1,6 +1,6 @@
-"""RADAR over independent sites: answers that withstand lying sites.
+"""RADAR over independent sites: gives answers that withstand lying sites.
 
-`docs/radar.md` has the proof, and what differs from RADAR as published.
+`docs/radar.md` has the proof and the differences from the paper.
 """
 
 from collections import Counter
@@ -32,22 +32,21 @@ from radarstream.schemas.verdict import Abstention, Verdict
 class Voices(Remembering):
     """Min-cut over the voices of independent sites, with a memory node that is at most one voice.
 
-    After "RADAR: Defending RAG Dynamically against Retrieval Corruption"; what is kept of each
-    answer is counted, not estimated. S_i is how many sites say the answer of voice i (in place of
-    Eq. 6), F_i how many say its strongest rival (in place of Eq. 7), both divided by the number of
-    voices; voices that agree are joined by their consistency. The answer is that of a voice, in
-    its own words, that more than `withstand` independent sites give, and more than give any rival.
-    The memory node has a Bayesian keep-evidence of at most one voice (as Eq. 14), and as many sites
-    against it as say one answer that contradicts it.
+    After "RADAR: Defending RAG Dynamically against Retrieval Corruption", with counts in place of
+    estimates. S_i is how many sites say the answer of voice i (in place of Eq. 6), F_i how many say
+    its strongest rival (in place of Eq. 7), both divided by the number of voices; voices that agree
+    are joined by their consistency. The answer is the atomic answer of a voice that more than
+    `withstand` independent sites say, and more than say any rival. The memory node has a Bayesian
+    keep-evidence of at most one voice (as Eq. 14); its reject-evidence is the number of sites of
+    the strongest answer that contradicts it.
 
     Parameters
     ----------
     withstand
-        w: so many of the sites that were read may lie.
+        w: how many of the sites that were read may lie, 0 to 100.
     memory_days
-        Days after which a memory has lost half of the strength that it had when it was confirmed.
-        With less than half of a voice it is no longer given as an answer: that of two sites after
-        0.58 of these days, that of eight after 0.85.
+        Half-life of the memory's strength, in days. A memory of less than half a voice is not given
+        as an answer: one of two sites after 0.58 of this time, one of eight after 0.85.
     """
 
     withstand: Annotated[int, Field(ge=0, le=MOST_LYING)] = 1
@@ -56,19 +55,19 @@ class Voices(Remembering):
     needs: ClassVar[frozenset[Signal]] = EVIDENCE
 
     def withstands(self, query: Query) -> int | None:
-        """How many lying sites the answer to a query withstands, which may say so itself; None for
-        long texts, which hardly ever agree.
+        """Return how many lying sites the answer withstands: by the query, else the option; None
+        for long answers, which hardly ever agree.
         """
         if query.withstand is not None:
             return query.withstand
         return None if query.long_form else self.withstand
 
     def enough(self, evidence: Evidence, unread: float = np.inf) -> bool:
-        """Whether nothing more need be read.
+        """Whether the `unread` documents need not be read.
 
-        Either some answer can be given, and `withstand` more lying sites could not silence it; or
-        so few documents are left `unread` that they cannot decide whether one is given: each adds
-        one site to a rival, or takes one from those that say the answer.
+        Either an answer has enough sites, and `withstand` more lying ones could not silence it; or
+        the unread documents cannot change whether an answer is given. Each adds at most one site to
+        an answer or a rival, or takes one away.
         """
         least = self.withstands(evidence.query)
         if least is None:
@@ -83,9 +82,9 @@ class Voices(Remembering):
         )
 
     def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
-        """Judge one snapshot. The state moves only when enough sites say an answer.
+        """Judge one snapshot. The state changes only if enough sites say an answer.
 
-        Raises EvidenceError when answers or relations are missing.
+        Raises EvidenceError if answers or relations are missing.
         """
         query, answers = evidence.query, answers_of(evidence)
         cut_graph.known_relations(evidence)
@@ -130,7 +129,7 @@ class Voices(Remembering):
         return replace(verdict(missing), candidate=candidate.text), state
 
     def strength(self, state: Belief | None, now: datetime) -> float:
-        """What a memory weighs, in voices: as strong as when it was confirmed, and fading."""
+        """Return the weight of a memory in voices, in [0, 1], halved every `memory_days`."""
         if state is None:
             return 0.0
         if state.confirmed_at is None:
@@ -141,7 +140,7 @@ class Voices(Remembering):
     def build_graph(
         self, evidence: Evidence, tally: Tally, recalled: Recalled | None, strength: float
     ) -> Graph:
-        """Voices with their counts as capacities, and the previous answer as one more node."""
+        """Build the graph of the voices, with counts as capacities, and of the previous answer."""
         relations, answers = cut_graph.known_relations(evidence), answers_of(evidence)
         at = [evidence.informative.index(place) for place in tally.places]
         size = max(1, len(at))
@@ -169,14 +168,14 @@ class Voices(Remembering):
 
 
 def sites_of(recalled: Recalled, tally: Tally) -> tuple[int, int]:
-    """How many sites say the previous answer, and how many its strongest rival."""
+    """Return how many sites say the previous answer, and how many its strongest rival."""
     agrees = recalled.consistency >= AGREEMENT
     return tally.largest(agrees), tally.largest(~agrees & (recalled.conflict >= AGREEMENT))
 
 
 def share(count: int, rival: int) -> float:
-    """The share of sites that would say an answer, by those that do and those that say its rival:
-    the mean of a beta distribution that began uniform.
+    """Estimate the share of sites that say an answer, not its rival: the mean of a beta
+    distribution after a uniform prior.
 
     >>> share(2, 0), share(8, 0), share(2, 2)
     (0.75, 0.9, 0.5)
@@ -185,8 +184,8 @@ def share(count: int, rival: int) -> float:
 
 
 def leader(evidence: Evidence, tally: Tally, kept: BoolArray, withstand: int) -> int:
-    """The voice whose answer is given if any is: the number of one that has enough sites, that the
-    cut keeps, with the most sites, the fewest against it, and the commonest spelling.
+    """Return the number of the voice whose answer may be given: one with enough sites, then one
+    that the cut keeps, with most sites, fewest against it, the commonest spelling, the best rank.
     """
     texts = [answers_of(evidence)[place].text for place in tally.places]
     spelt = [spelling(text) or text for text in texts]

@@ -1,4 +1,4 @@
-"""Trustworthy answers from web search that changes and lies.
+"""Defended answers from documents and web searches that may lie.
 
 >>> from radarstream import Guard
 >>> guard = Guard(profile="scripted")  # without a profile: the embedded models
@@ -9,7 +9,7 @@
 >>> answer.text, answer.rejected[0].rank
 ('Lima', 3)
 
-Names are imported when they are used first, so that `import radarstream` costs nothing.
+Names are imported on first use, so that `import radarstream` is fast.
 """
 
 from importlib import import_module

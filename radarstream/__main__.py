@@ -4,7 +4,7 @@ from radarstream.pipelines.cli.ending import take_signals
 
 
 def main() -> None:
-    """Take over signals, then import the command line and run it."""
+    """Handle signals from the start, then import the command line and run it."""
     take_signals()
     from radarstream.pipelines.cli.app import main as command
 

@@ -1,6 +1,4 @@
-"""When two texts name the same answer: normalisation, whole words, containment as published, and a
-key for grouping equal answers.
-"""
+"""Compares answers as texts: normalisation, containment, and a key that groups equal answers."""
 
 import re
 import string
@@ -10,7 +8,7 @@ _MARKS = re.escape(string.punctuation) + "\u2018\u2019\u201a\u201c\u201d\u201e"
 _CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
 _SIGN = rf"(?<![\w.)%\]-])-(?=[{_CURRENCY}]?\.?\d)"  # not a range, a date or "COVID-19"
 _PUNCTUATION = re.compile(rf"(?!{_SIGN})[{_MARKS}]")
-_HYPHEN = re.compile(r"(?<=\S)-")  # what a mark now deleted had kept apart from a word
+_HYPHEN = re.compile(r"(?<=\S)-")  # of which a mark was deleted that stood before it
 _MINUS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2212\u02d7\u06d4\u2043\u2796\u2cba", "-"))
 _DASH_SIGN = re.compile(rf"(?<![^\s({_CURRENCY}])[\u2013-\u2015](?=[{_CURRENCY}]?\.?\d)")
 _CURRENCY_FIRST = re.compile(rf"([{_CURRENCY}])\s?-(?=\.?\d)")
@@ -21,9 +19,9 @@ _TOKEN = re.compile(
 
 
 def with_plain_minus(text: str) -> str:
-    """NFKC, with one character for all that are written for a minus or hyphen.
+    """Apply NFKC, and write every minus and hyphen as "-".
 
-    A dash counts as one where a number follows and none comes before it; "$-5" becomes "-$5".
+    A dash counts as a minus if a number follows and none comes before it; "$-5" becomes "-$5".
 
     >>> with_plain_minus("\u22120.3 %"), with_plain_minus("\u20130.3 %"), with_plain_minus("$-5")
     ('-0.3 %', '-0.3 %', '-$5')
@@ -33,9 +31,9 @@ def with_plain_minus(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """NFKC, casefolded, punctuation deleted, whitespace collapsed (ProGRank's normalisation).
+    """Apply NFKC, fold case, delete punctuation and collapse white space, as ProGRank does.
 
-    Unlike there, the minus of a number stays.
+    Unlike ProGRank, keep the minus of a number.
 
     >>> normalised("The  answer is “15%”."), normalised("-0.3 %")
     ('the answer is 15', '-03')
@@ -47,8 +45,7 @@ def normalised(text: str) -> str:
 def contains(text: str, answer: str, *, strict: bool = False) -> bool:
     """Whether the normalised `answer` occurs in the normalised `text`; `strict`: as whole words.
 
-    An answer with nothing left after normalisation occurs nowhere, and a number not in its
-    negative.
+    An answer that normalisation leaves empty occurs nowhere. 5 does not occur in -5.
     """
     haystack, needle = normalised(text), normalised(answer)
     if strict:
@@ -58,10 +55,10 @@ def contains(text: str, answer: str, *, strict: bool = False) -> bool:
 
 
 def spelling(text: str) -> str:
-    """A key under which spellings of one answer meet, with all that decides its value.
+    """Return a key that is equal for spellings of one answer.
 
-    Case, white space, quotes and marks between words do not count; signs, bounds, currencies,
-    units, decimal points and times do.
+    It leaves out case, white space, quotes and marks between words, and keeps signs, bounds,
+    currencies, units, decimal points and times.
 
     >>> spelling("Rome.") == spelling("“rome”"), spelling("-0.3 %") == spelling("0.3 %")
     (True, False)

@@ -1,7 +1,7 @@
-"""Arrays that models return, checked: shape, range and finite values.
+"""Checks arrays that models return: shape, range and finite values.
 
-Every function returns the response to `count` requests as float64, or raises ValueError, which its
-caller turns into the error of its own layer.
+Every function returns the response to `count` requests as float64, or raises ValueError. Callers
+turn that into an error of their own layer.
 """
 
 from typing import Any, Final
@@ -10,11 +10,11 @@ import numpy as np
 
 from radarstream.schemas.evidence import FloatArray
 
-_SUM_TOLERANCE: Final = 1e-3  # of a row of probabilities; models compute in half precision
+_TOLERANCE: Final = 1e-3  # by which a logarithm may exceed 0; models compute in half precision
 
 
 def relation_rows(response: Any, count: int) -> FloatArray:
-    """(count, 3) probabilities."""
+    """Return (count, 3) probabilities."""
     rows = _finite_rows("relations", response, count)
     if rows.shape[1] != 3 or (count and (rows.min() < 0.0 or rows.max() > 1.0)):
         raise ValueError("relations must be three probabilities a row")
@@ -22,12 +22,12 @@ def relation_rows(response: Any, count: int) -> FloatArray:
 
 
 def embedding_rows(response: Any, count: int) -> FloatArray:
-    """(count, d) finite numbers, d > 0."""
+    """Return (count, d) finite numbers, d > 0."""
     return _finite_rows("embeddings", response, count)
 
 
 def norm_values(response: Any, count: int) -> FloatArray:
-    """(count,) lengths, > 0."""
+    """Return (count,) lengths, > 0."""
     lengths = numbers("norms", response)
     if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
         raise ValueError(f"norms must be {count} positive lengths, got shape {lengths.shape}")
@@ -35,20 +35,17 @@ def norm_values(response: Any, count: int) -> FloatArray:
 
 
 def log_prob_rows(response: Any, count: int) -> FloatArray:
-    """(count, t) natural logarithms of probabilities, t > 0.
-
-    A probability may be 0, its logarithm minus infinity.
-    """
+    """Return (count, t) natural logarithms of probabilities, t > 0; minus infinity is allowed."""
     rows = _matrix("token probabilities", response, count)
-    if np.isnan(rows).any() or (rows > _SUM_TOLERANCE).any():
-        raise ValueError("token probabilities hold a value that is no logarithm of a probability")
+    if np.isnan(rows).any() or (rows > _TOLERANCE).any():
+        raise ValueError("a token probability is not a logarithm of a probability")
     return rows
 
 
 def _finite_rows(name: str, response: Any, count: int) -> FloatArray:
     rows = _matrix(name, response, count)
     if not np.isfinite(rows).all():
-        raise ValueError(f"{name} hold a value that is not finite")
+        raise ValueError(f"{name} have a value that is not finite")
     return rows
 
 
@@ -60,11 +57,11 @@ def _matrix(name: str, response: Any, count: int) -> FloatArray:
 
 
 def numbers(name: str, response: Any) -> FloatArray:
-    """The response as an array of float64; `name` is for the error."""
+    """Return the response as an array of float64; `name` is for the error."""
     try:
         array = np.asarray(response)
     except ValueError as error:  # rows of different lengths
-        raise ValueError(f"{name} are no array of numbers") from error
+        raise ValueError(f"{name} are not an array of numbers") from error
     if array.dtype.kind not in "fiu":
         kind = type(response).__name__
         raise ValueError(f"{name} must be numbers, got {kind} of {array.dtype}")

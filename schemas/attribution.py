@@ -1,4 +1,4 @@
-"""Which texts taught a wrong answer: the case that an attributor reads, and what it found."""
+"""The input and the result of an attributor: which texts taught a wrong answer."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,9 +21,10 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RankedText:
-    """A text that may have taught an answer; `similarity` to the question, None if unknown.
+    """A text that may have taught an answer.
 
-    `id` names the text for ever, `document.rank` is its place by similarity, 1 = nearest.
+    `id` never changes; `document.rank` is its place by similarity to the question, 1 = nearest;
+    `similarity` is None if unknown.
     """
 
     id: str
@@ -35,7 +36,7 @@ class RankedText:
 class Case:
     """A question, a wrong answer and the texts that may have taught it, best first.
 
-    The answer was generated from the first `k` texts; an attributor may look at all of them.
+    The model answered from the first `k` texts; an attributor may examine all of them.
     """
 
     query: Query
@@ -48,9 +49,9 @@ class Case:
 class TextScore(Strict):
     """One text in the scope of an attribution, with its evidence.
 
-    `score` decides (higher = more suspect); the parts are None where the method has no such
-    quantity. For RAGOrigin: embedding similarity, semantic correlation and generation influence,
-    as measured, natural logarithms per token.
+    `score` decides (higher = more suspect). RAGOrigin adds the embedding similarity, the semantic
+    correlation and the generation influence, in natural logarithms per token; other methods leave
+    them None.
     """
 
     id: str
@@ -64,10 +65,10 @@ class TextScore(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Attribution(Strict):
-    """What an attributor found in one case; `texts` is its scope, in rank order.
+    """The result of an attributor for one case; `texts` is its scope, in rank order.
 
-    `gap` is the distance between the mean scores of flagged and other texts, `generation_gap` the
-    same for the generation influence; None where there are not two groups.
+    `gap` is the mean score of the flagged texts less that of the others, `generation_gap` the same
+    of the generation influence; None without two groups.
     """
 
     method: str

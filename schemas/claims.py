@@ -1,4 +1,4 @@
-"""Claims that are checked: as they are read, and what became of them."""
+"""Claims, and the results of checking them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from radarstream.schemas.verdict import Abstention
 
 
 class Stance(StrEnum):
-    """What an answer to the question of a claim says of the claim; others say neither."""
+    """How an answer to the question of a claim relates to the claim, if it does."""
 
     SUPPORTS = "supports"
     CONTRADICTS = "contradicts"
 
 
 class ClaimVerdict(StrEnum):
-    """What became of a claim, by the rule that decides every answer."""
+    """The result of a check, by the rule that decides every answer."""
 
     SUPPORTED = "supported"  # the answer says what the claim says
-    REFUTED = "refuted"  # the answer contradicts it
-    DISPUTED = "disputed"  # no answer is enough ahead of the others
+    REFUTED = "refuted"  # the answer contradicts the claim
+    DISPUTED = "disputed"  # no answer is far enough ahead of the others
     NOT_ENOUGH_EVIDENCE = "not_enough_evidence"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim(Strict):
-    """A claim as it is checked: a question, and the answer that the claim gives to it."""
+    """A claim, as a question and the answer that the claim gives to it."""
 
     text: str
     question: str
@@ -37,8 +37,8 @@ class Claim(Strict):
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim(Strict):
-    """What became of a claim: how many independent sites are on either side of it, 0 where the rule
-    named none, and the stances of documents by their rank.
+    """The result of a check: the number of independent sites on each side, 0 if no sites were
+    counted, and the stances of documents as (rank, stance).
     """
 
     claim: Claim
@@ -51,7 +51,7 @@ class CheckedClaim(Strict):
 def checked_claim(
     claim: Claim, event: AnswerEvent, stances: Mapping[str, Stance | None]
 ) -> CheckedClaim:
-    """What the answer to the question of a claim says of it; `stances` are those of answers."""
+    """Judge a claim by the `event` that answers its question; `stances` is by answer."""
     verdict, support = event.verdict, event.support
     stance = stances.get(verdict.weighed or "")
     sites = dict.fromkeys(Stance, 0)
@@ -60,13 +60,13 @@ def checked_claim(
             sites[rival] = support.rival_sites
         if stance is not None:
             sites[stance] = support.sites_for
-    told = ((d.rank, stances.get(d.atomic_answer or "")) for d in verdict.documents)
+    ranked = ((d.rank, stances.get(d.atomic_answer or "")) for d in verdict.documents)
     return CheckedClaim(
         claim,
         _verdict(event, stance),
         sites[Stance.SUPPORTS],
         sites[Stance.CONTRADICTS],
-        tuple((rank, found) for rank, found in told if found is not None),
+        tuple((rank, taken) for rank, taken in ranked if taken is not None),
     )
 
 

@@ -1,4 +1,4 @@
-"""Every error this project raises on purpose: one tree below RadarstreamError."""
+"""All errors that this project raises on purpose: one tree below RadarstreamError."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -30,30 +30,30 @@ class ReasonClass(StrEnum):
     DAMAGED_STATE = "damaged_state"
 
 
-# Not the record's fault: a model was away, a row of the state is damaged, or a clock is wrong.
-# Replayed once that is mended, the record may be answered.
+# Not the record's fault: a model failed, a row of the state is damaged, or a clock is wrong.
+# A replay of the record may succeed once that is repaired.
 OUTAGES: Final = frozenset(
     {ReasonClass.MODEL_UNAVAILABLE, ReasonClass.DAMAGED_STATE, ReasonClass.FUTURE_TIME}
 )
 
 
 class RadarstreamError(Exception):
-    """Root of the tree: catch this to catch everything the project raises on purpose."""
+    """Base class of all errors that the project raises on purpose."""
 
-    exit_code = 1  # of a command that it ends
-    remedy = ""  # what mends it, where the error knows: a command, or a few words
+    exit_code = 1  # of a command that ends with this error
+    remedy = ""  # what to do about it: a command, or a few words
 
     def mended_by(self, remedy: str) -> Self:
-        """Say what mends it."""
+        """Set the remedy."""
         self.remedy = remedy
         return self
 
 
 class InputError(RadarstreamError):
-    """A record that cannot be used, with the reason an operator can count and act on.
+    """A record cannot be used: `reason` is its class, `detail` says more.
 
-    A runner that raises it again appends the step's name to the reason, as plain text; the name
-    then goes to the detail. ValueError where the reason is none of the classes.
+    Beam raises the error again with the name of a step behind the reason; the name then moves to
+    `detail`. Raises ValueError for an unknown reason.
     """
 
     def __init__(self, reason: ReasonClass, detail: str) -> None:
@@ -64,7 +64,7 @@ class InputError(RadarstreamError):
 
     @property
     def code(self) -> str:
-        """The reason as programs are told."""
+        """The reason, for programs."""
         return str(self.reason)
 
     def __str__(self) -> str:
@@ -72,27 +72,27 @@ class InputError(RadarstreamError):
 
 
 class ModelError(RadarstreamError):
-    """A model call failed or returned something that is not an answer of its kind.
+    """A model call failed or returned an unusable value.
 
-    `plain` says that the message is ours throughout, so that a log may have it.
+    `plain` means that the message has no text of others, so that it may be logged.
     """
 
     plain = False
 
 
 class ModelOutageError(ModelError):
-    """The model's service did not answer, or not sensibly: no request is to blame.
+    """The model's service failed, whatever the request.
 
-    `asked` is False where time ran out before the service was asked, which says nothing of it.
+    `asked` is False if time ran out before the service was asked.
     """
 
     asked = True
 
 
 class PartialModelError(ModelError):
-    """Requests of a batch failed on their own, each after its own attempts: do not ask again.
+    """Some requests of a batch failed after all their attempts; do not retry the batch.
 
-    `outcomes` has one entry per request, in order: its result, or the ModelError it failed with.
+    `outcomes` has the result or the ModelError of each request, in order.
     """
 
     def __init__(self, outcomes: Sequence[object]) -> None:
@@ -114,11 +114,11 @@ class EvidenceError(RadarstreamError, ValueError):
 
 
 class NotFoundError(RadarstreamError):
-    """Nothing has the id or the name that a command was given."""
+    """Nothing has the given id or name."""
 
 
 class ClaimError(RadarstreamError):
-    """A claim that cannot be checked as it is worded; the message says why."""
+    """A claim cannot be checked in its wording; the message says why."""
 
     exit_code = 2
     code = "claim_unread"
@@ -130,7 +130,7 @@ class ClaimError(RadarstreamError):
 
 
 class DocumentError(RadarstreamError):
-    """A document that was given cannot be read: what it is called, a fixed word, and why."""
+    """A document cannot be read: its name, a word for the reason, and a sentence."""
 
     exit_code = 2
 
@@ -145,11 +145,11 @@ class DocumentError(RadarstreamError):
 
 
 class BudgetSpentError(RadarstreamError):
-    """A user's epsilon budget for a corpus is spent: nothing was looked up in it."""
+    """A user's epsilon budget for a corpus is spent, so the corpus was not searched."""
 
 
 class StateConflictError(RadarstreamError):
-    """The compare-and-set on a state row lost: another worker holds the query now."""
+    """Another writer changed the state row first."""
 
 
 class DatabaseUnavailableError(RadarstreamError):
@@ -157,18 +157,18 @@ class DatabaseUnavailableError(RadarstreamError):
 
 
 class BrokerError(RadarstreamError):
-    """The message broker did not do what it was asked; nothing was lost, try again later."""
+    """The message broker failed. Nothing is lost; try again later."""
 
 
 class JobFailedError(RadarstreamError):
-    """A job ended by an error of another library, or its runner did not take it.
+    """A job failed by an error of another library, or its runner refused it.
 
-    What the library said is repeated only where it cannot hold what it was given.
+    The library's message is repeated only if it cannot have text of documents.
     """
 
 
 class SearchError(RadarstreamError):
-    """The search service gave no results; `retryable` when the same request may succeed later."""
+    """A search failed; `retryable` if the same request may succeed later."""
 
     def __init__(self, detail: str, *, retryable: bool) -> None:
         super().__init__(detail)
@@ -182,4 +182,4 @@ class ConfigurationError(RadarstreamError):
 
 
 class RecordTooLargeError(ConfigurationError):
-    """A topic does not take a record of this size; the message says which limit to raise."""
+    """A record is too large for its topic; the message says which limit to raise."""

@@ -1,4 +1,4 @@
-"""What the pipeline emits: defended answers, rejected documents and dead letters."""
+"""Events of the pipeline: defended answers, rejected documents and dead letters."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Self
@@ -9,11 +9,11 @@ from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import ABSENT_UNSET, MOST_LYING, Document, Provenance, Strict
-from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support
+from radarstream.schemas.support import STATUS_RULE, AnswerStatus, Support
 from radarstream.schemas.times import Moment
 from radarstream.schemas.verdict import UNSEEN, Abstention, DocumentVerdict, MemoryDecision, Verdict
 
-TITLE_CHARACTERS: Final = 1_000  # of a title that are cited; a page may have a title of any length
+TITLE_CHARACTERS: Final = 1_000  # longest title of a source; longer ones are cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Source(Strict):
 
     @classmethod
     def of(cls, document: Document) -> Self:
-        """The citation of a document; of its title, the first `TITLE_CHARACTERS`."""
+        """Cite a document, with the first `TITLE_CHARACTERS` of its title."""
         return cls(document.rank, document.title[:TITLE_CHARACTERS], document.url)
 
 
@@ -34,15 +34,13 @@ class Source(Strict):
 class AnswerEvent(Strict):
     """The defended answer of one query at one step. Key: `query_id`, identity: `query_id/step`.
 
-    `undefended_answer` is what the same generator said from all documents at once, present when
-    the job compares; `changed` tells whether the answer means something else than the previous
-    step's, None when there is none to compare with. `support` says what is behind the answer, None
-    without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
-    `options` are those of the defence, as JSON; `withstand` is how many of the sites that were
-    read may lie without a false answer, None where no rule counts sites. `wanted_more` says that
-    the documents ended before that was settled, `result_pages` how many pages of results a search
-    service gave for it, None without one. `reranking` says how a reranker chose the documents, None
-    without one; ranks everywhere else are those of its order.
+    `changed` is whether the meaning differs from that of the previous answer, None without one;
+    `undefended_answer` is that of the same model from all documents at once, None if not asked for.
+    `standing` is the last confirmed answer, None if this snapshot confirms it. `options` are the
+    defence's, as JSON; `withstand` is how many of the sites that were read may lie without a false
+    answer, None if the defence counts no sites. `wanted_more` means that the documents ended before
+    the answer was settled; `result_pages` is how many pages of search results were read, None
+    without a search. All ranks are those after `reranking`, None without a reranker.
     """
 
     query_id: str
@@ -56,7 +54,7 @@ class AnswerEvent(Strict):
     abstention: Abstention | None
     changed: bool | None
     verdict: Verdict
-    status: Annotated[AnswerStatus, Field(description=TOLD_APART)]
+    status: Annotated[AnswerStatus, Field(description=STATUS_RULE)]
     support: Support | None = None
     standing: StandingAnswer | None = None
     sources: tuple[Source, ...] = ()
@@ -72,19 +70,19 @@ class AnswerEvent(Strict):
 
     @property
     def seen(self) -> tuple[DocumentVerdict, ...]:
-        """The documents that the defence was shown; not what was ruled out or dropped before."""
+        """The documents that the defence saw: not withheld, dropped or left unread."""
         return tuple(d for d in self.verdict.documents if d.reason not in UNSEEN)
 
     @property
     def confidence(self) -> float | None:
-        """How sure an answer is that was given, in [0, 1]; None for an abstention."""
+        """How sure the answer is, in [0, 1]; None for an abstention."""
         return None if self.abstention or self.support is None else self.support.confidence
 
     @property
     def falsified(self) -> bool:
-        """Whether the previous answer was given up for this one; without an answer it stands."""
-        gave_up = self.verdict.memory.decision is MemoryDecision.FALSIFIED
-        return gave_up and self.abstention is None and self.changed is not False
+        """Whether this answer replaces the previous one, which the defence rejected."""
+        rejected = self.verdict.memory.decision is MemoryDecision.FALSIFIED
+        return rejected and self.abstention is None and self.changed is not False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +107,10 @@ class RejectedEvent(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter(Strict):
-    """A record that produced no answer, with its bytes (base64) so that it can be replayed.
+    """A record that led to no answer, with its bytes (base64) so that it can be replayed.
 
-    `disposition` is "poison" when the record itself is at fault, "outage" when a model or a clock
-    was, or what the database remembered of the query.
+    `disposition` is "poison" if the record is at fault, "outage" if a model, a clock or the stored
+    state was.
     """
 
     reason: ReasonClass

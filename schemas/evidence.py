@@ -1,4 +1,4 @@
-"""What a defence is given about one snapshot: documents, atomic answers, pairwise relations."""
+"""The input of a defence for one snapshot: documents, atomic answers, pairwise relations."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,16 +13,16 @@ from radarstream.schemas.snapshot import Document, Query, Strict
 
 FloatArray = NDArray[np.float64]
 
-Quote = tuple[int, int]  # part of a text: its first character, and the one behind its last
-AGREEMENT: Final = 0.5  # with at least this probability one answer entails, or contradicts, another
+Quote = tuple[int, int]  # part of a text: start and end, in characters, as in text[start:end]
+AGREEMENT: Final = 0.5  # least probability at which one answer entails, or contradicts, another
 
 
 @dataclass(frozen=True, slots=True)
 class AtomicAnswer(Strict):
-    """The answer a model gave from one document alone; an abstention says nothing.
+    """The answer of a model from one document alone.
 
-    `quote` is where the document's passage says it, None where nobody looked. `not_in_text` tells
-    an abstention because the passage does not say what the model answered.
+    `quote` is where the document's passage says it, None if that was not checked. `not_in_text`
+    means that the answer became an abstention because the passage does not say it.
     """
 
     text: str
@@ -33,11 +33,12 @@ class AtomicAnswer(Strict):
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Directed NLI probabilities between the n informative atomic answers of a snapshot.
+    """Relations between the n informative atomic answers of a snapshot.
 
-    `entailment[i, j]` is P(answer i entails answer j), `contradiction[i, j]` likewise; both are
-    (n, n), values in [0, 1]. The diagonal of `entailment` is small for an answer that steers a
-    judge; defences ignore diagonals. Raises EvidenceError on shape, range or NaN.
+    `entailment[i, j]` is the probability that answer i entails answer j, `contradiction[i, j]` that
+    it contradicts j; both are (n, n). The diagonal of `entailment` is small for an answer that
+    steers the judge; defences ignore diagonals. Raises EvidenceError for a wrong shape, a value
+    outside [0, 1] or NaN.
     """
 
     entailment: FloatArray
@@ -55,10 +56,10 @@ class Relations:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One snapshot as a defence sees it: no labels, no clock, documents in ascending rank.
+    """One snapshot as a defence sees it: without labels, documents in ascending rank.
 
-    `relations` covers the informative documents only, in the order of `informative`; None when the
-    defence did not ask for them.
+    `relations` covers the informative documents only, in the order of `informative`; None if the
+    defence needs none. Raises EvidenceError for wrong ranks or lengths.
     """
 
     query: Query

@@ -1,4 +1,4 @@
-"""Complaints about answers, and what follows: an incident with its status, and its event."""
+"""Complaints about answers, and the incidents and events that follow."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,9 +19,9 @@ class Status(StrEnum):
     Only QUARANTINED and APPROVED remove texts, and both can be taken back.
     """
 
-    UNVERIFIED = "unverified"  # nobody can tell that the answer was ever given
-    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person said, or none stands out
-    RESTORED = "restored"  # models find the answer to be the same without the flagged texts
+    UNVERIFIED = "unverified"  # no record shows that the answer was given
+    NOTHING_FLAGGED = "nothing_flagged"  # a person blamed no text, or no text stands out
+    RESTORED = "restored"  # the answer is the same without the flagged texts
     HUMAN_REVIEW = "human_review"  # flagged and other texts are not clearly apart
     PROPOSED = "proposed"  # clear, but too few trusted people complained
     QUARANTINED = "quarantined"  # clear, and enough trusted people complained
@@ -30,7 +30,7 @@ class Status(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a person says about an incident."""
+    """A person's decision about an incident."""
 
     APPROVED = "approved"  # it is wrong, and the flagged texts taught it
     DISMISSED = "dismissed"  # it is not wrong
@@ -43,20 +43,20 @@ CLEARING: Final = frozenset({Status.DISMISSED, Status.RESTORED})  # no text is t
 
 
 class ComplaintState(StrEnum):
-    """What became of one complaint."""
+    """The state of one complaint."""
 
     OPEN = "open"  # waits for the attribution
-    JUDGED = "judged"  # the status of the incident says the rest
+    JUDGED = "judged"  # see the status of its incident
     UNUSABLE = "unusable"  # waited too long, or the documents are gone, or the models kept failing
 
 
 @dataclass(frozen=True, slots=True)
 class SenderRecord:
-    """How many incidents of a sender a person confirmed or dismissed, and the others.
+    """How many incidents of a sender a person confirmed or dismissed.
 
-    The others are `waiting`, for their attribution or for a person, or ended `unconfirmed`. Not
-    counted: incidents whose texts are in quarantine without a person's decision, and complaints
-    that came after a person's decision.
+    Others are `waiting` for their attribution or for a person, or ended `unconfirmed`. Not counted:
+    incidents whose texts are in quarantine without a person's decision, and complaints that came
+    after a person's decision.
     """
 
     confirmed: int = 0
@@ -65,36 +65,35 @@ class SenderRecord:
     waiting: int = 0
 
     def trusted(self, trusted_after: int) -> bool:
-        """Whether the record leaves at most 1 in 2^(trusted_after + 1) that it is bad.
+        """Whether the sender is bad with a probability of at most 1 in 2^(trusted_after + 1).
 
-        Bad: that whoever made it is wrong more often than right. With c confirmed complaints and u
-        others, a flat prior leaves P(X > c) of that, X the heads of c + u + 1 throws of a coin:
-        the Beta(c + 1, u + 1) distribution up to 1/2. `trusted_after` confirmed ones alone do. What
-        waits does not count.
+        A bad sender is wrong more often than right. After c confirmed and u dismissed or
+        unconfirmed complaints and a flat prior, that is the Beta(c + 1, u + 1) distribution up to
+        1/2, or P(X > c) for X heads in c + u + 1 throws of a coin. `trusted_after` confirmed
+        complaints without others are enough. `waiting` ones do not count.
         """
         others = self.dismissed + self.unconfirmed
         if self.confirmed < trusted_after or others > self.confirmed:
             return False
         throws = self.confirmed + others + 1
-        rare = ways = 1  # ways to throw that many heads, 0 at first
+        rare = ways = 1  # throws with at most, and with exactly, 0 heads
         for heads in range(others):
             ways = ways * (throws - heads) // (heads + 1)
             rare += ways
         return rare << (trusted_after + 1) <= 1 << throws
 
     def without_waiting(self) -> "SenderRecord":
-        """As it is when texts may be removed: what still waits counts against the sender."""
+        """Count waiting complaints as unconfirmed, for decisions that remove texts."""
         others = self.unconfirmed + self.waiting
         return SenderRecord(self.confirmed, self.dismissed, others)
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint(Strict):
-    """Somebody says that an answer is wrong.
+    """A message that an answer is wrong.
 
-    It names its query by `query_id` or, where that is not known, by `question`. `answer` is the
-    wrong answer as it was seen, None for the latest one that is stored. `step` says which snapshot
-    it was given on, None for the latest.
+    It names its query by `query_id` or else by `question`. `answer` is the wrong answer, None for
+    the latest stored one; `step` is the snapshot that it answers, None for the latest.
     """
 
     sender: Annotated[
@@ -114,15 +113,15 @@ class Complaint(Strict):
 
     @property
     def query(self) -> str:
-        """Id of the query, derived from the question where no id is given."""
+        """Id of the query, derived from the question if no id is given."""
         return self.query_id or Query.from_text(self.question or "").id
 
     @property
     def id(self) -> str:
         """Deterministic identity: 32 hexadecimal digits over query, step, answer and sender.
 
-        A complaint that leaves step or answer open is told from a later one by its time: a lie that
-        comes back can be complained about anew.
+        Without a step or an answer, the time is hashed too, so that a later complaint about a lie
+        that comes back is another one.
         """
         identity: tuple[object, ...] = (self.query, self.step, self.answer, self.sender)
         if self.answer is None or self.step is None:
@@ -132,11 +131,11 @@ class Complaint(Strict):
 
 @dataclass(frozen=True, slots=True)
 class AttributedText(Strict):
-    """One text that may have taught a wrong answer, as the attributor saw it.
+    """One text that may have taught a wrong answer.
 
-    `rank` is its place by similarity, `search_rank` its place in the search results; None for a
-    text of the corpus that the search did not return. Scores as in `TextScore`. `text_key` names
-    its words, as `text_key` below; "" in events that were written before there was one.
+    `rank` is its place by similarity, `search_rank` its place in the search results, None for a
+    text of the corpus that the search did not return. Scores as in `TextScore`. `text_key` is its
+    `text_key`, "" in older events.
     """
 
     id: str
@@ -158,11 +157,11 @@ class TaughtEvent(Strict):
     """Which texts taught a wrong answer, and what was done about them.
 
     Identity: `query_id/step/taught/incident/revision`. Each change of the incident (a second
-    complaint, an approval) is a new event with the next `revision`. `senders` counts the people who
-    complained. `answer_without` is the answer without the flagged texts, `persists` whether it
-    means the same as the wrong answer; both are None where nothing was flagged. `reproduced` says
-    whether the answer is on record or was given again; None where that was not asked. `left_in`
-    are the ids of flagged texts that a person left out of an approval, or let back in later.
+    complaint, an approval) is a new event with the next `revision`. `senders` is the number of
+    people who complained. `answer_without` is the answer without the flagged texts, `persists`
+    whether it means the same as the wrong answer; both are None if no text is flagged.
+    `reproduced` is whether the answer is on record or was given again, None if not checked.
+    `left_in` has the ids of flagged texts that a person did not approve, or restored later.
     """
 
     query_id: str
@@ -196,7 +195,7 @@ class TaughtEvent(Strict):
 
     @property
     def cleared(self) -> bool:
-        """Whether a decision, or the answer without them, shows that no text is to blame."""
+        """Whether a decision, or the answer without the texts, shows that no text is to blame."""
         return self.model_erred or self.status in CLEARING
 
     @property
@@ -206,16 +205,16 @@ class TaughtEvent(Strict):
 
 
 def incident_id(query_id: str, step: int, answer: str) -> str:
-    """Return 16 hexadecimal digits that name one answer of one query at one step."""
+    """Return the id of an answer of a query at a step: 16 hexadecimal digits."""
     identity = repr((query_id, step, answer))
     return sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def text_key(document: Document) -> str:
-    """Name the words of a document, title and text as a model reads them, whoever publishes them.
+    """Return a key of the words of a document, title and text, whatever its address.
 
-    The title belongs to them: whoever copies an honest page under a title that lies must not have
-    the honest page withheld. A document without words of its own is named by all it has.
+    It includes the title, so that the copy of an honest page under a lying title has another key
+    than the honest page. A document without words has its `content_id`.
 
     >>> one, other = Document(1, "It  is ROME.", url="a"), Document(2, "it is Rome.", url="b")
     >>> text_key(one) == text_key(other)

@@ -1,6 +1,6 @@
-"""JSON Schema files of the wire format, generated from the types and checked in.
+"""Generates the JSON Schema files of the wire format from the types.
 
-`python -m radarstream.schemas.json_schema` writes them; with `--check` it exits with 1 when one
+`python -m radarstream.schemas.json_schema` writes them; with `--check` it exits with 1 if a file
 is out of date.
 """
 
@@ -16,12 +16,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def file_name(wire: WireSchema) -> str:
-    """For example `search.snapshot.1.json`."""
+    """Return a name such as `search.snapshot.1.json`."""
     return f"{wire.name}.{wire.version}.json"
 
 
 def rendered() -> dict[str, str]:
-    """Text of every schema file (2020-12), by file name; the `schema` tag is a property."""
+    """Return the text of every schema file by its name; the `schema` tag is a property."""
     files = {}
     for kind, wire in WIRE_SCHEMAS.items():
         schema = {"$schema": DIALECT, "$id": wire.uri, **ADAPTERS[kind].json_schema()}
@@ -32,7 +32,7 @@ def rendered() -> dict[str, str]:
 
 
 def written(files: Mapping[Path, str], arguments: Sequence[str]) -> int:
-    """Write generated files, or with `--check` tell which differ. Returns the exit code."""
+    """Write generated files, or with `--check` list those that differ. Returns the exit code."""
     stale = [f for f, text in files.items() if not f.is_file() or f.read_text("utf-8") != text]
     if "--check" in arguments:
         for file in stale:

@@ -1,4 +1,4 @@
-"""What is kept per query between two snapshots: about a hundred bytes."""
+"""The memory of a query between two snapshots, about a hundred bytes."""
 
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
@@ -17,10 +17,9 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 class Belief(Strict):
     """RADAR's memory node between two steps.
 
-    `answer` is the last defended answer; `support` (pi_S) and `conflict` (pi_F) are the mean
-    entailment and contradiction between it and the atomic answers of the step that produced it
-    (RADAR, Eq. 11 and 12), both in [0, 1]; `confirmed_at` is the event time of that step, None
-    where the memory does not fade.
+    `answer` is the last defended answer; `support` (pi_S) and `conflict` (pi_F), in [0, 1], are the
+    mean entailment and contradiction between it and the atomic answers of its step (RADAR, Eq. 11
+    and 12); `confirmed_at` is the event time of that step, None if the memory does not fade.
     """
 
     answer: str
@@ -31,10 +30,7 @@ class Belief(Strict):
 
 @dataclass(frozen=True, slots=True)
 class LastAnswer:
-    """What a defence adapted by a lightweight history keeps: its last answer, if it gave one.
-
-    `inner` is the state of the defence itself.
-    """
+    """State of a defence with a lightweight history: its last answer, and its own state."""
 
     answer: str | None
     inner: Belief | None = None
@@ -44,7 +40,7 @@ class LastAnswer:
 class StandingAnswer(Strict):
     """The last answer that a snapshot confirmed.
 
-    `confirmed_at` is the event time of the last snapshot that did; None where nobody wrote it down.
+    `confirmed_at` is the event time of the last snapshot that confirmed it, None if unknown.
     """
 
     answer: str
@@ -53,9 +49,7 @@ class StandingAnswer(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Memory(Generic[StateT]):
-    """A defence's state, how many snapshots have been folded into it, and the answer that stands
-    while no newer one is confirmed.
-    """
+    """A defence's state, the number of snapshots that made it, and the standing answer."""
 
     step: int
     state: StateT
@@ -63,10 +57,10 @@ class Memory(Generic[StateT]):
 
 
 def without_answer(state: Belief | LastAnswer | None, wrong: str) -> Belief | LastAnswer | None:
-    """The state without what it remembers of an answer that turned out wrong.
+    """Return the state without an answer that turned out wrong.
 
-    One answer names the other when either contains the other as whole words. Everything else
-    stays: a query that has moved on keeps what it believes now.
+    Answers are removed that contain the wrong one as whole words, or are contained in it; other
+    answers stay.
     """
     match state:
         case LastAnswer(answer, inner):
@@ -79,7 +73,7 @@ def without_answer(state: Belief | LastAnswer | None, wrong: str) -> Belief | La
 
 
 def unless_named(standing: StandingAnswer | None, wrong: str) -> StandingAnswer | None:
-    """The standing answer, unless it names an answer that turned out wrong."""
+    """Return the standing answer, or None if it names the wrong answer as in `without_answer`."""
     return None if standing is None or _names(standing.answer, wrong) else standing
 
 

@@ -1,7 +1,7 @@
-"""Adaptive defence of a service: what is seen of a question, how risky it is, what is done.
+"""Signals, risks and plans of a service's adaptive defence.
 
-"Adaptive Defense Orchestration for RAG" (ADO), section 4: a Sentinel tells the risk, a Strategist
-makes a plan for four hooks, and the trust of a user follows from what happened.
+"Adaptive Defense Orchestration for RAG" (ADO), section 4: a Sentinel estimates the risk of a
+question, a Strategist makes a plan for four hooks, and a user's trust follows from the risks.
 """
 
 from dataclasses import dataclass
@@ -13,24 +13,24 @@ from pydantic import Field
 from radarstream.schemas.snapshot import Strict
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Thresholds = Literal["corrected", "paper"]  # of measured questions, or those of ADO
-MOST_DELTA = 0.1  # of trust, by one look of the Sentinel
+Thresholds = Literal["corrected", "paper"]  # measured on questions, or those of ADO
+MOST_DELTA = 0.1  # largest change of trust by one risk profile
 
 
 class Hook(StrEnum):
     """Where a defence acts on one question, in order."""
 
-    PRE_RETRIEVAL = "pre_retrieval"  # A: noise on which documents are found
-    POST_RETRIEVAL = "post_retrieval"  # B: documents in, documents out
-    PRE_GENERATION = "pre_generation"  # C: what the model is shown and told
-    POST_GENERATION = "post_generation"  # D: the answer
+    PRE_RETRIEVAL = "pre_retrieval"  # A: noise on the choice of documents
+    POST_RETRIEVAL = "post_retrieval"  # B: drops documents
+    PRE_GENERATION = "pre_generation"  # C: changes the prompt
+    POST_GENERATION = "post_generation"  # D: changes the answer
 
 
 class Module(StrEnum):
     """A defence that a plan switches on; the value is its name in a plan."""
 
     PRIVACY = "differential_privacy"  # A
-    TRUSTRAG = "trustrag"  # B; in studies alone
+    TRUSTRAG = "trustrag"  # B; in studies only
     ATTENTION = "attention_filtering"  # C
     GUARDRAIL = "guardrail"  # C
     AUDIT = "output_audit"  # D
@@ -46,11 +46,11 @@ class RiskLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuestionSignals(Strict):
-    """What is seen before the retrieval.
+    """Signals before the retrieval.
 
     `lexical_overlap` is M_LEX in [0, 1], `complexity` M_CMP in [0, 1], `velocity` M_INT in 1/s (0
-    for the first question). `fills_masks` and `asks_verbatim` say whether the wording is that of a
-    membership probe, or of a request for the documents themselves.
+    for the first question). `fills_masks` is whether the question is worded as a membership probe,
+    `asks_verbatim` whether it asks for the documents themselves.
     """
 
     lexical_overlap: float = 0.0
@@ -61,17 +61,17 @@ class QuestionSignals(Strict):
 
     @property
     def velocity_norm(self) -> float:
-        """M_INT_norm, at most 1."""
+        """M_INT_norm, in [0, 1]."""
         return min(1.0, self.velocity)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSignals(Strict):
-    """What is seen after the retrieval: numbers only, never text of documents.
+    """Signals after the retrieval: numbers only, no text of documents.
 
-    `dispersion` is M_DIS, 1 less the mean cosine of two documents; `drop_off` M_DRP, the cosine of
-    the best less that of the last. `dispersion_z` is how many robust standard deviations M_DIS is
-    from its median over benign questions, signed; None where none was measured.
+    `dispersion` is M_DIS, 1 less the mean cosine of two documents; `drop_off` is M_DRP, the best
+    document's cosine less the last one's. `dispersion_z` is the signed distance of M_DIS from its
+    median over benign questions, in robust standard deviations; None if that was not measured.
     """
 
     dispersion: float = 0.0
@@ -82,7 +82,7 @@ class RetrievalSignals(Strict):
 
 @dataclass(frozen=True, slots=True)
 class RiskProfile(Strict):
-    """What the Sentinel says. Probabilities of four attacks; `delta` is what it adds to trust."""
+    """The Sentinel's result: probabilities of four attacks; `delta` is added to the trust."""
 
     level: RiskLevel
     membership: Share = 0.0
@@ -91,12 +91,12 @@ class RiskProfile(Strict):
     jailbreak: Share = 0.0
     delta: Annotated[float, Field(ge=-MOST_DELTA, le=MOST_DELTA)] = 0.0
     rationale: str = ""
-    sentinel: str = "rules"  # who said so: rules, language_model, fallback
+    sentinel: str = "rules"  # or language_model, fallback
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyPlan(Strict):
-    """DP-RAG: a threshold is drawn with noise."""
+    """DP-RAG: draws a threshold of the retrieval with noise."""
 
     enabled: bool = False
     epsilon: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 3.0
@@ -107,8 +107,8 @@ class TrustragPlan(Strict):
     """TrustRAG's filter.
 
     `rouge_threshold` is rho, above which two documents are near duplicates. The paper's .25 drops
-    half of harmless search results, and at any it drops honest copies of one text: no service has
-    it, see `docs/orchestration.md`.
+    half of harmless search results, and every value drops honest copies, so that no service has
+    this module; see `docs/orchestration.md`.
     """
 
     enabled: bool = False
@@ -118,7 +118,7 @@ class TrustragPlan(Strict):
 
 @dataclass(frozen=True, slots=True)
 class AttentionPlan(Strict):
-    """The attention-variance filter: percent squared, and how many documents may go."""
+    """The attention-variance filter: `threshold` in percent squared, and most documents dropped."""
 
     enabled: bool = False
     max_corruptions: Annotated[int, Field(ge=0, le=50)] = 3
@@ -127,14 +127,14 @@ class AttentionPlan(Strict):
 
 @dataclass(frozen=True, slots=True)
 class GuardrailPlan(Strict):
-    """A sentence in the prompt that documents are data, not instructions."""
+    """Adds a sentence to the prompt: documents are data, not instructions."""
 
     enabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan(Strict):
-    """The audit of the answer: "log" only writes down what it finds."""
+    """The audit of the answer: "log" records findings, "enforce" acts on them."""
 
     enabled: bool = True
     mode: Literal["log", "enforce"] = "log"
@@ -142,7 +142,7 @@ class AuditPlan(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Plan(Strict):
-    """What the hooks do for one question. An unknown key makes a plan of a model invalid."""
+    """What the hooks do for one question."""
 
     differential_privacy: PrivacyPlan = PrivacyPlan()
     trustrag: TrustragPlan = TrustragPlan()
@@ -153,7 +153,7 @@ class Plan(Strict):
 
     @property
     def active(self) -> tuple[Module, ...]:
-        """The modules that may change something, in the order of the hooks."""
+        """The modules that may change the outcome, in the order of the hooks."""
         on = [module for module in Module if getattr(self, module.value).enabled]
         logged = self.output_audit.mode == "log"
         return tuple(m for m in on if m is not Module.AUDIT or not logged)
@@ -161,7 +161,7 @@ class Plan(Strict):
 
 @dataclass(frozen=True, slots=True)
 class HookRecord(Strict):
-    """What a hook did: documents in and out, with the parameters it had; why it changed nothing."""
+    """What a hook did: its parameters, documents in and out, and why it changed nothing."""
 
     hook: Hook
     module: str
@@ -174,7 +174,7 @@ class HookRecord(Strict):
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding(Strict):
-    """Something that the audit found in an answer: `start` and `end` are characters of it."""
+    """A finding of the audit at `answer[start:end]`."""
 
     kind: Literal["verbatim", "ungrounded", "personal_data"]
     start: int
@@ -184,9 +184,9 @@ class AuditFinding(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Audited(Strict):
-    """What became of an answer at the last hook; `text` is what the user is given.
+    """The result of the audit; `text` goes to the user.
 
-    `error` says why the audit itself failed: such an answer is refused, unless nothing is enforced.
+    `error` says why the audit failed; the answer is then refused, unless the mode is "log".
     """
 
     action: Literal["pass", "mask", "regenerate", "refuse"]
@@ -197,7 +197,7 @@ class Audited(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Orchestration(Strict):
-    """All that was decided about one question, for logs, traces and studies; no document text."""
+    """All decisions about one question, for logs, traces and studies; no text of documents."""
 
     plan: Plan
     before: RiskProfile | None = None
@@ -207,6 +207,6 @@ class Orchestration(Strict):
     trust: float = 0.5
     trust_after: float = 0.5
     epsilon_spent: float = 0.0
-    epsilon_left: float | None = None  # None: nobody counts
+    epsilon_left: float | None = None  # None: not counted
     hooks: tuple[HookRecord, ...] = ()
     audit: Audited | None = None

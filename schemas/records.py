@@ -1,4 +1,4 @@
-"""Records on their way in (bytes and where they came from) and on their way out (events)."""
+"""Incoming records (bytes and their origin) and outgoing events."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,15 +11,15 @@ from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import SearchSnapshot
 
 JSON_CONTENT = "application/json"
-ATTEMPTS_HEADER = "radarstream-attempts"  # of a record in Kafka: how often it was tried
+ATTEMPTS_HEADER = "radarstream-attempts"  # Kafka header: how often the record was tried
 
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """A record's place in a log that can be read again.
+    """A record's place in a log.
 
-    `epoch` names the log itself and changes when it is created anew (a Kafka topic's id), so that
-    offsets which restarted are not mistaken for records read before.
+    `epoch` is the log's id (of a Kafka topic), so that the offsets of a topic that was deleted and
+    created again are not taken for the old ones.
     """
 
     epoch: str
@@ -29,12 +29,11 @@ class LogPosition:
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """The bytes of a snapshot with their place: `source` and `position` name them for ever.
+    """The bytes of a snapshot, identified by `source` and `position`.
 
-    Kafka: `epoch/topic/partition` and offset, the same in `log`. Files: path and 1-based line or
-    item. Whoever decodes the bytes first keeps what came of it, and nobody decodes them again:
-    `snapshot`, or `reason` and `detail` where they cannot be used. `attempts` counts how often
-    the record was tried, more than once only when a dead letter was replayed.
+    Kafka: `epoch/topic/partition` and offset, and also `log`. Files: path, and line or item from 1.
+    Once decoded, the record has its `snapshot`, or the `reason` and `detail` why it cannot be used.
+    `attempts` is how often the record was tried: more than once after its dead letter was replayed.
     """
 
     source: str
@@ -48,7 +47,7 @@ class RawRecord:
 
 
 class Limits(Section):
-    """What a record may weigh; more is a dead letter."""
+    """Largest sizes of a record; a larger one becomes a dead letter."""
 
     record_bytes: Annotated[int, Field(ge=1_024)] = 16 * 2**20
     """largest record, in bytes"""
@@ -60,13 +59,13 @@ class Limits(Section):
     """largest item of a JSON file (a question with all its years), in characters"""
 
     def check_count(self, documents: int) -> None:
-        """Raise InputError for more documents of a snapshot than the limit."""
+        """Raise InputError if a snapshot has more documents than the limit."""
         if documents > self.documents:
             detail = f"{documents} documents, the limit is {self.documents} (limits.documents)"
             raise InputError(ReasonClass.TOO_MANY_DOCUMENTS, detail)
 
 
-UNLIMITED: Final = Limits(  # for what the project wrote itself
+UNLIMITED: Final = Limits(  # for records that the project wrote itself
     record_bytes=2**31, document_bytes=2**31, documents=2**31, item_characters=2**31
 )
 
@@ -88,8 +87,8 @@ class Envelope:
 class OutboxRecord:
     """One event to publish. `data` is the encoded payload without its envelope.
 
-    (`topic`, `event_id`) identifies it: publishing it twice must leave one event. `lane` is the
-    partition of the log that led to it: whoever reads that partition publishes the event.
+    (`topic`, `event_id`) identifies it: an event that is published twice counts once. `lane` is the
+    partition of the record that led to it; the reader of that partition publishes the event.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""Search results before a defence sees them: candidates, and what became of each."""
+"""The input and the result of a reranker: candidates, and the decision about each."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -11,9 +11,10 @@ from radarstream.schemas.verdict import Reason
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """What was retrieved for a question, of which `keep` documents are wanted, K in the papers.
+    """The candidates of a question, of which a reranker keeps at most `keep` (K in the papers).
 
     `similarities` are the retriever's scores of the documents, in [-1, 1] for cosines.
+
     """
 
     query: Query
@@ -24,11 +25,11 @@ class CandidatePool:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCandidate(Strict):
-    """What became of one candidate.
+    """The decision about one candidate.
 
     `rank` is its place in the new order, `found_rank` its rank in the search results. `score`
-    orders candidates, higher first, and `penalty` is what the method took off the similarity;
-    None where the method has no such quantity or did not test this candidate.
+    orders candidates, higher first; `penalty` is what the method took off the similarity. Both are
+    None if the method has no such quantity or did not test this candidate.
     """
 
     rank: Annotated[int, Field(ge=1)]
@@ -44,7 +45,7 @@ class JudgedCandidate(Strict):
 class Reranking(Strict):
     """The candidates of one question in their new order, kept ones first.
 
-    `models` are the ids of the models that only the method asks; a substitute says that it is one.
+    `models` are the ids of the models that only this method uses, substitutes marked as such.
     """
 
     method: str
@@ -53,23 +54,20 @@ class Reranking(Strict):
 
     @property
     def kept(self) -> tuple[JudgedCandidate, ...]:
-        """Those that the defence sees, best first."""
+        """The candidates that the defence sees, best first."""
         return tuple(candidate for candidate in self.candidates if candidate.kept)
 
     @property
     def dropped(self) -> tuple[JudgedCandidate, ...]:
-        """Those that no defence sees, in their order."""
+        """The candidates that the defence does not see, in order."""
         return tuple(candidate for candidate in self.candidates if not candidate.kept)
 
     def found_rank(self, rank: int) -> int:
-        """The rank in the search results of what is at this rank now."""
+        """Return the rank in the search results of the document at the new `rank`."""
         return {c.rank: c.found_rank for c in self.candidates}.get(rank, rank)
 
     def renumbered(self, snapshot: SearchSnapshot) -> SearchSnapshot:
-        """The snapshot as it was found, with all documents at their new ranks, and its labels.
-
-        Documents that were no candidates keep theirs.
-        """
+        """Give the documents and labels of a snapshot their new ranks; others keep theirs."""
         new = {c.found_rank: c.rank for c in self.candidates}
         documents = tuple(replace(d, rank=new.get(d.rank, d.rank)) for d in snapshot.documents)
         labels = snapshot.labels
@@ -79,7 +77,7 @@ class Reranking(Strict):
         return replace(snapshot, documents=documents, labels=labels)
 
     def without_dropped(self, renumbered: SearchSnapshot) -> SearchSnapshot:
-        """A snapshot in the new order without the documents that no defence sees."""
+        """Return a snapshot in the new order without the dropped documents."""
         dropped = {c.rank for c in self.dropped}
         documents = tuple(d for d in renumbered.documents if d.rank not in dropped)
         return replace(renumbered, documents=documents)

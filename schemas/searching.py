@@ -1,4 +1,4 @@
-"""What is searched for, and how a search fails."""
+"""Requests to search services, and how a search fails."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 from radarstream.schemas.errors import SearchError
 from radarstream.schemas.snapshot import Query
 
-FURTHER_DOCUMENTS: Final = 10  # of one further search
+FURTHER_DOCUMENTS: Final = 10  # results of one further search
 Engine = Literal["google", "google_light"]
 
 
@@ -18,7 +18,7 @@ Engine = Literal["google", "google_light"]
 class DateSpan:
     """Days, both included, to which the search service restricts its results."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # where a file has one
+    __pydantic_config__ = ConfigDict(extra="forbid")  # when a file is read
 
     first: date
     last: date
@@ -35,9 +35,12 @@ class DateSpan:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is searched for, and how many results (1..100) are wanted after the first `start`.
+    """A search for `k` results (1 to 100) after the first `start`.
 
-    `words`, if there are any, are searched for in place of the question. `engine` is SerpApi's.
+    `words`, if not empty, replace the question. `engine` is SerpApi's.
+
+    >>> SearchRequest(Query.from_text("Who leads France?"), k=20, language="en").text
+    'Who leads France?'
     """
 
     query: Query
@@ -51,12 +54,12 @@ class SearchRequest:
 
     @property
     def text(self) -> str:
-        """The words that are searched for."""
+        """The words to search for."""
         return self.words or self.query.text
 
 
 class FailureClass(StrEnum):
-    """What went wrong; the values label metrics."""
+    """How a search failed; the values label metrics."""
 
     THROTTLED = "throttled"
     OUT_OF_SEARCHES = "out_of_searches"
@@ -68,14 +71,14 @@ class FailureClass(StrEnum):
     STOPPED = "stopped"
 
 
-# After these the service may have done the search, and counted it.
+# Failures after which the service may still charge for the search.
 MAY_HAVE_COST: Final = frozenset({FailureClass.TIMEOUT, FailureClass.MALFORMED})
 RETRYABLE: Final = MAY_HAVE_COST | {FailureClass.THROTTLED, FailureClass.UNAVAILABLE}
 
 
 class SearchFailedError(SearchError):
-    """A search that failed, with its class; `retryable` follows from it. The service asks to be
-    left alone for `retry_after_s` seconds.
+    """A search failed; `kind` decides `retryable`. Wait `retry_after_s` seconds, as the service
+    asks, before the next request.
     """
 
     def __init__(self, kind: FailureClass, detail: str, retry_after_s: float = 0.0) -> None:

@@ -1,7 +1,7 @@
-"""The base of every group of settings: frozen, picklable; unknown keys and infinities are errors.
+"""The base class of settings: frozen, picklable; unknown keys and infinities are errors.
 
-No section ever holds a secret. It names the environment variable that does, so that settings can
-be logged, stored beside results and sent to workers.
+No section has a secret. It names the environment variable that has it, so that settings can be
+logged, stored beside results and sent to workers.
 """
 
 import os
@@ -21,7 +21,7 @@ class Section(BaseModel):
 
 
 class Pauses(Section):
-    """How long to wait before something is tried again."""
+    """Pauses between attempts."""
 
     first_pause_s: PositiveFloat = 1.0
     """seconds before the second attempt; doubles with each further one"""
@@ -30,7 +30,7 @@ class Pauses(Section):
 
 
 class Attempts(Pauses):
-    """How often a request is tried, too."""
+    """Pauses and the number of attempts."""
 
     attempts: PositiveInt = 4
     """most attempts of one request"""
@@ -39,7 +39,7 @@ class Attempts(Pauses):
 def read_secret(variable: str) -> str:
     """Return the value of an environment variable that holds a secret.
 
-    Raises ConfigurationError, naming the variable only, when it is unset or empty.
+    Raises ConfigurationError if it is unset or empty.
     """
     secret = os.environ.get(variable, "")
     if not secret:

@@ -1,6 +1,4 @@
-"""Whose page an address is: the site that owns it, the names above its host, and the sites that a
-text names as its sources.
-"""
+"""Finds the owner of an address, the names above its host, and the sources that a text names."""
 
 import re
 from functools import cache, lru_cache
@@ -13,25 +11,24 @@ if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
 KEY_CHARACTERS: Final = 300
-UNTOLD: Final = "?"  # the owner where an address does not tell whose page it is
+UNKNOWN_OWNER: Final = "?"  # the owner where an address does not tell whose page it is
 
-# What nearly all addresses look like: nothing in them has to be made plain.
+# Nearly all addresses; their hosts need no normalisation.
 _PLAIN: Final = re.compile(r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?=[/\\?#]|\Z)")
-_DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # what IDNA takes for a dot
-_NO_HOST: Final = re.compile(r"[/\\?#@]")  # what only an escape brings into a name
+_DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # dots of IDNA
+_NO_HOST: Final = re.compile(r"[/\\?#@]")  # in a host only by an escape
 _LAST_OF_IPV4: Final = re.compile(r"\d+|0x[\da-f]*", re.ASCII)
-_HOST_CHARACTERS: Final = 253  # of a name in the Domain Name System
-_MOST_LABELS: Final = 8  # of a site's name: the longest public suffix has seven
+_HOST_CHARACTERS: Final = 253  # longest name in the Domain Name System
+_MOST_LABELS: Final = 8  # most labels of a site: the longest public suffix has seven
 
-# Suffixes under which anybody registers a name, and who has one often has others: those of whole
-# countries and kinds. Under others, of authorities, professions and places such as `gov.uk` and
-# `oh.us`, one name has many owners.
+# Open suffixes: anybody can register a name, and one owner often has the name under several of
+# them. Under other suffixes, such as `gov.uk` and `oh.us`, one name has many owners.
 _OPEN: Final = re.compile(
     r"(?:(?:asso|biz|blog|com?|firm|gen|id|idv|ind|info|ltd|me|my|ne|net|nom|or|org|plc|tm|tv|web)"
     r"\.)?[a-z0-9-]+"
 )
 _CLOSED: Final = frozenset({"gov", "edu", "mil", "int", "arpa"})
-# Copies whose addresses tell the original's, as "host/path?query".
+# Addresses of copies that have the address of the original, as "host/path?query".
 _COPY: Final = re.compile(
     r"""(?: web\.archive\.org/web/(?:[\d*]+\w*\*?/)?
           | archive\.(?:fo|is|li|md|ph|today|vn)/(?:[\d.-]+|newest|oldest)/
@@ -42,9 +39,8 @@ _COPY: Final = re.compile(
     re.VERBOSE,
 )
 _HOLD_IPV4: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))  # translated, compatible
-_MOST_COPIES: Final = 4  # of copies
-# Archives, caches, aggregators, and names that stand for other addresses, by owner or host: what is
-# there was said elsewhere.
+_MOST_COPIES: Final = 4  # deepest chain of copies of copies
+# Owners or hosts of archives, caches, aggregators and short links: they publish texts of others.
 _COPYING: Final = re.compile(
     r"12ft|ampproject|aol|archive|archiveit|arquivo|dailyhunt|flipboard|ghostarchive|headtopics|msn"
     r"|newsbreak|newsnow|nip|perma|pressreader|smartnews|sslip|tinyurl|webcitation|yahoo"
@@ -53,7 +49,7 @@ _COPYING: Final = re.compile(
 )
 _MIRRORS: Final = {"dbpedia": "wikipedia", "kiddle": "wikipedia", "wikiwand": "wikipedia"}
 
-READ_CHARACTERS: Final = 4_000  # of a text: it may be hostile
+READ_CHARACTERS: Final = 4_000  # of a text that are searched, because it may be hostile
 _NAME: Final = r"[^\W\d_a-z][\w&-]*(?: (?:of (?:the )?|and |for |& )?[^\W\d_a-z][\w&-]*){0,5}"
 _LED: Final = re.compile(
     r"(?i:\b(?:according to|citing|reported by|sources?\s?:"
@@ -61,12 +57,12 @@ _LED: Final = re.compile(
     rf"(?:(?P<host>(?:[a-zA-Z0-9-]+\.)+[a-z]{{2,}})|(?P<name>{_NAME}))"
 )
 _DATELINE: Final = re.compile(rf"\((?P<name>{_NAME})\)\s*[-\u2013\u2014]")
-# Where names are registered that a text need not spell: an owner there keeps its suffix.
+# Suffixes that an owner keeps, and that a text may leave out.
 _SUFFIXES: Final = ("", ".gov", ".int", ".edu")
 
 
 def host_of(url: str) -> str:
-    """The host of an address in its one spelling; empty if there is none.
+    """Return the host of an address, normalised; "" without one.
 
     >>> host_of("https://Bücher.Example./a") == host_of("http://xn--bcher-kva.example:8080")
     True
@@ -82,15 +78,15 @@ def host_of(url: str) -> str:
     host = ".".join(filter(None, _DOT.split(named)))
     try:
         return host.encode("idna").decode("ascii").lower().strip(".")  # "\u2026" is three dots
-    except UnicodeError:  # no name that a resolver would take: it stands for itself
+    except UnicodeError:  # no resolver accepts it
         return host
 
 
 def site_of(url: str) -> str:
-    """The name a site's owner registered, by the Public Suffix List; empty without an address.
+    """Return the registered name of a site, by the Public Suffix List; "" without an address.
 
-    One label below the public suffix, those of platforms included that give out names of their own,
-    such as `github.io`. An IP address, and a host that is a public suffix itself, is its own site.
+    It has one label below the public suffix; platforms such as `github.io` count as suffixes. An IP
+    address, and a host that is a public suffix, is its own site.
 
     >>> site_of("https://news.example.co.uk/a"), site_of("https://ann.github.io/")
     ('example.co.uk', 'ann.github.io')
@@ -99,12 +95,12 @@ def site_of(url: str) -> str:
 
 
 def owner_of(url: str) -> str:
-    """Whose voice a page is, where independent voices are counted; empty without an address.
+    """Return the owner of a page, for counting independent sites; "" without an address.
 
-    The name that a registry gave out, without the public suffix where anybody may register; all
-    names on a platform are one owner, and so is a network of 2^64 IPv6 addresses. A copy in an
-    archive or a cache is the voice of its original. `UNTOLD` where the address does not tell: no
-    host can be read in it, or it is of an archive or aggregator and does not name the original.
+    The owner is the registered name, without an open suffix. All names on a platform have one
+    owner, and so has a network of 2^64 IPv6 addresses. A copy in an archive or cache has the owner
+    of its original. `UNKNOWN_OWNER` if the address has no readable host, or is that of an archive
+    or aggregator without the address of the original.
 
     >>> owner_of("https://news.example.co.uk/a"), owner_of("https://ann.github.io/")
     ('example', 'github')
@@ -133,11 +129,11 @@ def owner_of(url: str) -> str:
             break
         else:
             return owner
-    return UNTOLD
+    return UNKNOWN_OWNER
 
 
 def owner_named(name: str) -> str:
-    """The owner whose name this is, as a text or a registry spells it.
+    """Return the owner with this name, as a text or a registry spells it.
 
     >>> owner_named("the Example News"), owner_named("example-news"), owner_named("News")
     ('example', 'example', 'news')
@@ -147,22 +143,22 @@ def owner_named(name: str) -> str:
 
 
 def _named(host: str) -> str:
-    """The owner of a host that is no IP address."""
+    """Return the owner of a host that is not an IP address."""
     name, _, suffix = _registered(host, registries_only=True).partition(".")
-    if not re.fullmatch("[a-z0-9.-]*", suffix):  # no name that anybody gives out: "example.com,"
-        return UNTOLD
+    if not re.fullmatch("[a-z0-9.-]*", suffix):  # no registry has it: "example.com,"
+        return UNKNOWN_OWNER
     if not host or suffix in _CLOSED or name == "www" or not _OPEN.fullmatch(suffix or "com"):
-        return ".".join(filter(None, (name, suffix))) or UNTOLD
+        return ".".join(filter(None, (name, suffix))) or UNKNOWN_OWNER
     owner = owner_named(name)
-    return _MIRRORS.get(owner, owner) or UNTOLD
+    return _MIRRORS.get(owner, owner) or UNKNOWN_OWNER
 
 
 def _network(host: str) -> str:
-    """An IPv4 address, or the 2^64 addresses that one customer is given at least."""
+    """Return an IPv4 address, or the network of 2^64 IPv6 addresses, the least a customer gets."""
     try:
         address = ip_address(host.partition("%")[0])
-    except ValueError:  # a spelling that some programs take for an address
-        return UNTOLD
+    except ValueError:  # a spelling that some programs accept
+        return UNKNOWN_OWNER
     if not isinstance(address, IPv6Address):
         return str(address)
     older = address.ipv4_mapped or address.sixtofour
@@ -172,7 +168,7 @@ def _network(host: str) -> str:
 
 
 def is_registry_suffix(host: str) -> bool:
-    """Whether a registry gives out names below a host; platforms are no registries.
+    """Whether a host is a suffix of a registry, not of a platform.
 
     >>> is_registry_suffix("co.uk"), is_registry_suffix("github.io"), is_registry_suffix("intranet")
     (True, False, False)
@@ -181,15 +177,14 @@ def is_registry_suffix(host: str) -> bool:
 
 
 def source_of(url: str) -> str:
-    """The site that is held responsible for a page; empty without an address."""
+    """Return the key under which the site of a page is stored; "" without an address."""
     return _storable(site_of(url))
 
 
 def names_of(url: str) -> tuple[str, ...]:
-    """Names under which a person may have judged a page's source, the nearest first.
+    """Return the names under which a person may have blocked a page's source, the longest first.
 
-    Every name from the host up to the one that a registry gave out, so that a word about a platform
-    holds for all its sites.
+    They go from the host up to the registered name, so that blocking a platform blocks its sites.
 
     >>> names_of("https://blog.ann.github.io/")
     ('blog.ann.github.io', 'ann.github.io', 'github.io')
@@ -205,15 +200,15 @@ def names_of(url: str) -> tuple[str, ...]:
 
 @cache
 def _suffixes(*, registries_only: bool) -> "PublicSuffixList":
-    """The list that comes with the library, read at its first use (a tenth of a second)."""
+    """Read the list that comes with the library (a tenth of a second)."""
     from publicsuffixlist import PublicSuffixList
 
     return PublicSuffixList(only_icann=registries_only)
 
 
 def _registered(host: str, *, registries_only: bool) -> str:
-    """The name that a registry, or a platform, gave out; the host itself where there is none."""
-    if len(host) > _HOST_CHARACTERS:  # no name that a resolver would take, and none to remember
+    """Return the name registered at a registry or platform, else the host."""
+    if len(host) > _HOST_CHARACTERS:  # no resolver accepts it; do not fill the cache with it
         return _looked_up.__wrapped__(host, registries_only)
     return _looked_up(host, registries_only)
 
@@ -231,16 +226,16 @@ def _is_ip(host: str) -> bool:
 
 
 def _storable(key: str) -> str:
-    """What databases and terminals take of a key: addresses are as untrusted as texts."""
+    """Make a key fit for databases and terminals; addresses are untrusted."""
     if not key.isprintable() or " " in key:
         key = "".join(c for c in key if c.isprintable() and c != " ")
     return key[:KEY_CHARACTERS]
 
 
 def cited_in(text: str) -> frozenset[str]:
-    """The owners (`owner_of`) that a text names as its sources, in English.
+    """Return the owners (`owner_of`) that an English text names as its sources.
 
-    By a phrase such as "according to", or as an agency before the text: "ROME (Agency) -".
+    It names them by a phrase such as "according to", or as an agency: "ROME (Agency) -".
 
     >>> sorted(cited_in("Rain, according to Example News. Source: www.other.co.uk"))
     ['example', 'example.edu', 'example.gov', 'example.int', 'other']
@@ -253,11 +248,11 @@ def cited_in(text: str) -> frozenset[str]:
             cited.update(owner + suffix for owner in owners for suffix in _SUFFIXES)
         else:
             cited.add(owner_of(f"https://{found['host']}/"))
-    return frozenset(cited - {UNTOLD})
+    return frozenset(cited - {UNKNOWN_OWNER})
 
 
 def _spellings(name: str) -> set[str]:
-    """A name and its short forms: "New York Times" is also "NYT" and "NYTimes"."""
+    """Return a name and its short forms: "New York Times" is also "NYT" and "NYTimes"."""
     words = [word for word in re.split(r"[\s&-]+", name) if word[:1].isupper()]
     initials = "".join(word[0] for word in words)
     short = {initials, initials[:-1] + words[-1]} if len(words) > 2 else set()

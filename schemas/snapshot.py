@@ -1,4 +1,4 @@
-"""What a search returned for one query at one moment: the pipeline's input."""
+"""The pipeline's input: the results of one search for one query."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,28 +10,28 @@ from pydantic import ConfigDict, Field
 
 from radarstream.schemas.times import Moment, milliseconds
 
-# On the wire no number is NaN or infinite; `codec.encode` refuses those that it finds written so.
+# `codec.encode` refuses NaN and infinity, which are written as these constants.
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
-MOST_LYING: Final = 100  # sites that a setting or a query can ask an answer to withstand
-# Of a field that is not on the wire while it is None, so that older readers accept the rest.
+MOST_LYING: Final = 100  # largest `withstand` of a setting or a query
+# A field with it is absent from the wire while it is None, so that older readers accept the rest.
 ABSENT_UNSET: Final = Field(exclude_if=lambda value: value is None)
-LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
+LONG_FORM: Final = "long_form"  # tag of a query that asks for some sentences, not a few words
 
 
 class Strict:
-    """The base of values from outside: pydantic refuses unknown fields, infinity and NaN."""
+    """The base of values on the wire: pydantic refuses unknown fields, infinity and NaN."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     __match_args__: ClassVar[tuple[str, ...]]
 
     def __reduce__(self) -> tuple[type[Any], tuple[Any, ...]]:
-        """Pickle by position, in half the time that a frozen dataclass takes by itself."""
+        """Pickle by position, in half the time of a frozen dataclass."""
         return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 
 class Provenance(StrEnum):
-    """How a snapshot was obtained; date filters leak later pages, so scores must say which."""
+    """How a snapshot was obtained; scores name it, because date filters leak later pages."""
 
     LIVE = "live"
     ARCHIVED = "archived"
@@ -41,10 +41,10 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query(Strict):
-    """A watched question. `id` keys every topic and table.
+    """A watched question. `id` is the key in every topic and table.
 
-    `tags` are for whoever consumes; the tag `long_form` also asks for an answer at length.
-    `withstand` takes the place of the setting of this name for this query.
+    `tags` are for consumers; the tag `long_form` also asks for a long answer. `withstand` replaces
+    the setting of this name for this query.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
@@ -59,7 +59,7 @@ class Query(Strict):
 
     @staticmethod
     def from_text(text: str) -> "Query":
-        """Key a question that has no id of its own by its normalised text.
+        """Make a query whose id is a hash of the normalised question.
 
         >>> Query.from_text("Who leads  France?").id == Query.from_text("who leads france?").id
         True
@@ -72,7 +72,10 @@ class Query(Strict):
 class Document(Strict):
     """One search result. Its text is untrusted everywhere.
 
-    `pages` is where in the text each page begins, in characters, None without pages.
+    `pages` has the character of `text` at which each page begins, None without pages.
+
+    >>> Document(rank=1, text="Lima.", title="Peru", url="https://a.example").passage.split()
+    ['Peru', 'Lima.']
     """
 
     rank: Annotated[int, Field(ge=1, description="retrieval rank, 1 = best")]
@@ -89,9 +92,7 @@ class Document(Strict):
 
     @property
     def content_id(self) -> str:
-        """Name the document for ever by what it says and where: title, text and address.
-
-        128 bits of SHA-256, so that nobody can write two documents that share an id.
+        """A hash of title, text and address: 128 bits of SHA-256, which nobody can collide.
 
         >>> Document(1, "same").content_id == Document(9, "same").content_id
         True
@@ -99,7 +100,7 @@ class Document(Strict):
         digest = sha256()
         for part in (self.title, self.text, self.url):
             encoded = part.encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8, "little"))  # no part runs into the next
+            digest.update(len(encoded).to_bytes(8, "little"))  # separates the parts
             digest.update(encoded)
         return f"d-{digest.hexdigest()[:32]}"
 
@@ -122,11 +123,11 @@ class Labels(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval(Strict):
-    """How a search service gave the results of a snapshot; nothing in it names a credential.
+    """How a search service gave the results of a snapshot; it has no credentials.
 
-    `archive_ids` name the service's own stored answers, one a page, in page order. `partial`
-    means fewer documents than were asked for, whether a later page failed or the results ended;
-    `detail` says which, in a few words of ours, never the service's.
+    `archive_ids` name the answers that the service stored, one per page, in order. `partial` means
+    fewer documents than requested, because a page failed or the results ended; `detail` says which,
+    never in words of the service.
     """
 
     engine: Annotated[str, Field(min_length=1, max_length=64)]
@@ -138,7 +139,7 @@ class Retrieval(Strict):
 
 @dataclass(frozen=True, slots=True)
 class SearchSnapshot(Strict):
-    """The ranked results of one query as observed at one event time; documents sort by rank."""
+    """The results of one query at one event time; documents are sorted by rank."""
 
     query: Query
     observed_at: Moment
@@ -153,7 +154,7 @@ class SearchSnapshot(Strict):
 
     @property
     def id(self) -> str:
-        """Deterministic identity: the same query observed at the same millisecond."""
+        """Identity: query and event time in milliseconds."""
         return f"{self.query.id}@{self.observed_at_ms}"
 
     @property

@@ -1,4 +1,4 @@
-"""What is behind an answer: how many independent sites say it, and its status."""
+"""The support of an answer, in independent sites, and its status."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,11 +12,11 @@ from radarstream.schemas.snapshot import ABSENT_UNSET, Strict
 from radarstream.schemas.verdict import Abstention
 
 CORROBORATING_SITES: Final = 2
-UNSEEN: Final = 8.0  # sites that might yet speak against an answer; on the development half
+UNSEEN: Final = 8.0  # assumed unread sites against an answer; chosen on the development half
 
 Count = Annotated[int, Field(ge=0)]
-# A document that is for an answer, or against it: its rank, and the probability that its own answer
-# means the same, or contradicts it.
+# Of a document for, or against, an answer: its rank, and the probability that its own answer means
+# the same, or contradicts it.
 Stance = tuple[int, float]
 
 
@@ -24,14 +24,14 @@ class AnswerStatus(StrEnum):
     """What an answer rests on; `docs/consuming.md` has the rules."""
 
     CORROBORATED = "corroborated"
-    SINGLE_SOURCE = "single_source"  # one independent site at most says so
+    SINGLE_SOURCE = "single_source"  # at most one independent site says it
     DISPUTED = "disputed"
-    REMEMBERED = "remembered"  # too few sites say so now; it is the previous answer
+    REMEMBERED = "remembered"  # the previous answer, which too few sites say now
     ABSTAINED = "abstained"  # no answer
 
 
-# The two that are easily confused, for whoever reads either.
-TOLD_APART: Final = (
+# Explains the two statuses that are easily confused.
+STATUS_RULE: Final = (
     "An answer that withstands w lying sites is said by at least w + 1 independent sites. It is"
     " corroborated if these are more than w ahead of every other answer, else disputed."
 )
@@ -41,14 +41,13 @@ TOLD_APART: Final = (
 class Support(Strict):
     """What is behind an answer, and against it, in independent sites.
 
-    `sites_for` is how many sites say the answer: the most voices that are independent and agree
-    with it and with each other (`defenses.tally`). `rival_sites` is how many say the strongest
-    answer that contradicts it, `rival_answer` is its text, None without one. `memory` is how far
-    the previous answer agrees, in [-1, 1]: negative where it contradicts, 0 without one.
-    `to_silence` is how many more lying sites it would take at least until the answer is no longer
-    given, `to_change` until one that contradicts it is given; None where no rule counts sites.
-    `confidence` orders answers from unsure to sure; it is no probability. Stances are the documents
-    for and against the answer.
+    `sites_for` is the largest number of independent voices that agree with the answer and with each
+    other (`defenses.tally`). `rival_sites` is the same of the strongest answer that contradicts it,
+    `rival_answer`, None without one. `memory` is how far the previous answer agrees, in [-1, 1]: 0
+    without one, negative if it contradicts. `to_silence` is how many more lying sites it takes at
+    least until the answer is no longer given, `to_change` until one that contradicts it is given;
+    None if the defence counts no sites. `confidence` orders answers from unsure to sure; it is not
+    a probability.
     """
 
     sites_for: Count = 0
@@ -73,14 +72,14 @@ class Support(Strict):
 
 
 def confidence_of(sites_for: int, rival_sites: int, memory: float) -> float:
-    """A number that orders answers, in [0, 1); the memory counts as at most one site."""
+    """Return the confidence, in [0, 1); the memory counts as at most one site."""
     in_favour, opposed = sites_for + max(0.0, memory), rival_sites + max(0.0, -memory)
     return in_favour / (in_favour + opposed + UNSEEN)
 
 
 def lacks_support(sites_for: int, rival_sites: int, withstand: int) -> Abstention | None:
-    """Why an answer is not given; None if it is: more than `withstand` independent sites say it,
-    and more than any answer that contradicts it.
+    """Say why an answer is not given; None if it is: more than `withstand` independent sites say
+    it, and more than say any answer that contradicts it.
     """
     if sites_for <= withstand:
         return Abstention.THIN_EVIDENCE
@@ -88,9 +87,9 @@ def lacks_support(sites_for: int, rival_sites: int, withstand: int) -> Abstentio
 
 
 def still_to_lie(sites_for: int, rival_sites: int, withstand: int) -> tuple[int, int]:
-    """How many more lying sites it takes at least to silence an answer, and to change it.
+    """Return how many more lying sites it takes at least to silence an answer, and to change it.
 
-    Of a remembered answer, which too few sites say now, both are until a rival has enough.
+    A remembered answer, which too few sites say now, is given until a rival has enough sites.
     """
     if sites_for <= withstand:
         until_rival = max(0, withstand + 1 - rival_sites)
@@ -99,11 +98,11 @@ def still_to_lie(sites_for: int, rival_sites: int, withstand: int) -> tuple[int,
 
 
 def status_of(support: Support | None, withstand: int | None) -> AnswerStatus:
-    """What an answer rests on; None for an abstention. The first rule that fits counts.
+    """Return the status of an answer, without `support` that of an abstention.
 
-    remembered: too few sites are for it, none without `withstand`, and the memory agrees.
-    disputed: so many sites are for a rival that `withstand` more would silence it. single_source:
-    fewer than two sites are for it.
+    The first rule that fits counts. remembered: at most `withstand` sites are for the answer, and
+    the memory agrees. disputed: a rival has sites, and the answer is at most `withstand` sites
+    ahead of it. single_source: fewer than two sites are for it. None counts as `withstand` 0.
     """
     least = withstand or 0
     if support is None:

@@ -1,4 +1,4 @@
-"""Clocks, and times as stored (whole milliseconds since 1970-01-01 UTC) and on the wire."""
+"""Clocks, and times in storage (whole milliseconds since 1970-01-01 UTC) and on the wire."""
 
 import re
 from collections.abc import Callable
@@ -11,35 +11,35 @@ from pydantic import AwareDatetime, PlainSerializer
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 CALENDAR_MS: Final = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
 _MILLISECOND: Final = timedelta(milliseconds=1)
-# A quote inside a JSON string is escaped, so the text of a page cannot look like this.
+# The text of a page cannot match it, because quotes inside a JSON string are escaped.
 _EVENT_TIME: Final = re.compile(rb'"observed_at"\s*:\s*"([0-9T:.+Z-]{20,40})"')
 
 
 class Clock(Protocol):
-    """Time, so that tests can do without it."""
+    """A clock, which tests replace."""
 
     def now(self) -> datetime:
-        """The wall clock, aware, UTC: for ages and for event times in the future only."""
+        """Return the wall clock in UTC: for ages and for event times in the future only."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment, never going back."""
+        """Return seconds since some moment; they never decrease."""
 
     def wait(self, seconds: float) -> None:
-        """Pause; returns early when the process is asked to stop."""
+        """Pause; return early when the process is asked to stop."""
 
 
 class SystemClock:
-    """The machine's clocks; `pause` waits for so many seconds, or fewer."""
+    """The clocks of the machine; `pause(seconds)` waits, and may return early."""
 
     def __init__(self, pause: Callable[[float], object]) -> None:
         self._pause = pause
 
     def now(self) -> datetime:
-        """The wall clock in UTC."""
+        """Return the wall clock in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since some moment."""
+        """Return seconds since some moment."""
         return monotonic()
 
     def wait(self, seconds: float) -> None:
@@ -48,7 +48,7 @@ class SystemClock:
 
 
 def milliseconds(time: datetime) -> int:
-    """Whole milliseconds since the epoch, rounded down.
+    """Return whole milliseconds since the epoch, rounded down.
 
     >>> milliseconds(datetime(2015, 12, 31, 23, 59, 59, 999, UTC))
     1451606399000
@@ -57,22 +57,22 @@ def milliseconds(time: datetime) -> int:
 
 
 def now_ms() -> int:
-    """The present time in whole milliseconds since the epoch."""
+    """Return the present time in whole milliseconds since the epoch."""
     return milliseconds(datetime.now(UTC))
 
 
 def time_at(since_epoch_ms: int) -> datetime:
-    """The time of so many milliseconds. Raises OverflowError where no calendar has it."""
+    """Invert `milliseconds`. Raises OverflowError outside the years 1 to 9999."""
     return EPOCH + since_epoch_ms * _MILLISECOND
 
 
 def whole_milliseconds(time: datetime) -> datetime:
-    """The same time without the microseconds that the wire has no place for."""
+    """Cut a time to whole milliseconds, as on the wire."""
     return time.replace(microsecond=time.microsecond // 1_000 * 1_000)
 
 
 def wire_time(time: datetime) -> str:
-    """RFC 3339 in UTC with milliseconds.
+    """Write a time by RFC 3339, in UTC with milliseconds.
 
     >>> wire_time(time_at(1_451_606_399_000))
     '2015-12-31T23:59:59.000Z'
@@ -81,7 +81,7 @@ def wire_time(time: datetime) -> str:
 
 
 def stored_time(since_epoch_ms: int) -> str:
-    """A stored time as on the wire; one that no calendar has, in a damaged row, as its number.
+    """Write a stored time as `wire_time`; one outside the calendar, in a damaged row, as a number.
 
     >>> stored_time(10**18)
     '1000000000000000000 ms'
@@ -92,12 +92,12 @@ def stored_time(since_epoch_ms: int) -> str:
         return f"{since_epoch_ms} ms"
 
 
-# A time of a value on the wire: aware, written as `wire_time` does.
+# A time on the wire: aware, written by `wire_time`.
 Moment = Annotated[AwareDatetime, PlainSerializer(wire_time, return_type=str, when_used="json")]
 
 
 def event_time(payload: bytes) -> datetime | None:
-    """Read a snapshot's event time without decoding it; None when it says none.
+    """Read a snapshot's event time without decoding it; None without one.
 
     >>> event_time(b'{"schema":"search.snapshot/1","observed_at":"2025-06-01T12:00:00.000Z"}')
     datetime.datetime(2025, 6, 1, 12, 0, tzinfo=datetime.timezone.utc)

@@ -1,9 +1,8 @@
-"""Who uses the service, what is known of them, and how their trust moves.
+"""Users of the service: roles, recent questions and trust.
 
-Within [0, 1], and upwards only so much within any hour. ADO, section 4.4, S(t+1) =
-clip(S(t) + delta, 0, 1) with S(0) = .5. The paper lets a user gain .2 by one question; three benign
-questions would then buy the trust that an attack spends. So gains are capped. A loss gives nothing
-back of what an hour allows.
+Trust is in [0, 1] and moves as in ADO, section 4.4: S(t+1) = clip(S(t) + delta, 0, 1), S(0) = .5.
+In the paper one question can gain .2, so that three benign questions pay for an attack. Here the
+gains of an hour are limited; a loss does not raise that limit.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from typing import Final
 
 from radarstream.schemas.names import plain_name
 
-RECENT_QUESTIONS: Final = 5  # that are kept of a user
+RECENT_QUESTIONS: Final = 5  # kept per user
 LONGEST_NAME: Final = 100  # characters
 
 START: Final = 0.5
@@ -32,7 +31,7 @@ class Role(StrEnum):
 
 
 def user_name(name: str) -> str:
-    """The one spelling of a user's name: NFKC, case folded.
+    """Normalise a user's name: NFKC, case folded.
 
     >>> user_name("Eve") == user_name("eve")
     True
@@ -42,7 +41,7 @@ def user_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What is known of a user. `recent` are the last questions with their times, oldest first."""
+    """A user's trust, and the last questions with their times, oldest first."""
 
     trust: float = START
     recent: Sequence[tuple[datetime, str]] = ()
@@ -50,19 +49,17 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class UserTrust:
-    """A user's trust, and what was gained in the last hour: (minute since 1970, gain), oldest
-    first.
-    """
+    """A user's trust, and its gains of the last hour as (minute since 1970, gain), oldest first."""
 
     value: float = START
     gains: tuple[tuple[int, float], ...] = ()
 
     def moved(self, delta: float, at_ms: int, gain_per_hour: float) -> "UserTrust":
-        """The trust after `delta` at a time in milliseconds since 1970.
+        """Return the trust after `delta` at `at_ms`, in milliseconds since 1970.
 
-        What is gained within any 60 minutes never exceeds `gain_per_hour`; a gain is remembered to
-        the end of its minute. A time before that of the last gain counts as the same hour.
-        Raises ValueError for a delta that is no number.
+        The gains within any 60 minutes never exceed `gain_per_hour`; they are counted by the
+        minute. A time before the last gain counts as the same hour. Raises ValueError if `delta`
+        is not finite.
 
         >>> trust = UserTrust().moved(0.08, 0, 0.1).moved(0.08, 1_000, 0.1)
         >>> round(trust.value, 2), round(trust.moved(-0.05, 2_000, 0.1).value, 2)

@@ -1,4 +1,4 @@
-"""What a defence decided about one snapshot, with everything needed to re-check it."""
+"""The decision of a defence about one snapshot, with all that is needed to check it again."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ from radarstream.schemas.evidence import Quote
 from radarstream.schemas.memory import Probability
 from radarstream.schemas.snapshot import ABSENT_UNSET, Strict
 
-MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
+MEMORY_NODE = 0  # node number of the memory in `Edge`; documents have their rank, from 1
 
 
 class Reason(StrEnum):
@@ -18,28 +18,28 @@ class Reason(StrEnum):
 
     SUPPORTED = "supported"  # source side of the cut
     BEST_OF_NONE = "best_of_none"  # the cut kept nothing: the fallback, by default largest S - F
-    NOT_JUDGED = "not_judged"  # the defence does not select documents
+    NOT_JUDGED = "not_judged"  # the defence keeps every document
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
-    UNINFORMATIVE = "uninformative"  # the model read no answer in the document
-    NOT_IN_TEXT = "not_in_text"  # nor does the document say what the model answered
-    STEERING = "steering"  # its answer tells the judge of relations what to say
+    UNINFORMATIVE = "uninformative"  # the model found no answer in the document
+    NOT_IN_TEXT = "not_in_text"  # the document does not say what the model answered
+    STEERING = "steering"  # its answer tries to steer the judge of relations
     SAME_SITE = "same_site"  # a better ranked page speaks for its site
-    SELF_CONTRADICTION = "self_contradiction"  # its site contradicts itself, and has no voice
+    SELF_CONTRADICTION = "self_contradiction"  # its owner's pages contradict each other: no voice
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
-    NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept
-    TIGHT_CLUSTER = "tight_cluster"  # in the cluster of documents that are too much alike
+    NOT_SAMPLED = "not_sampled"  # in none of the samples that were kept
+    TIGHT_CLUSTER = "tight_cluster"  # in a cluster of documents that are too similar
     NEAR_DUPLICATE = "near_duplicate"  # nearly the words of a better ranked document
     OUTVOTED = "outvoted"  # too few other answers share any of its words
     BLOCKED = "blocked"  # a person blocked its source: no defence saw it
     QUARANTINED = "quarantined"  # taught a wrong answer before: no defence saw it
-    OUTRANKED = "outranked"  # a reranker put enough others before it: no defence saw it
-    SUSPECT = "suspect"  # a filter of candidates took it for planted: no defence saw it
+    OUTRANKED = "outranked"  # a reranker preferred others: no defence saw it
+    SUSPECT = "suspect"  # a reranker took it for planted: no defence saw it
     NOT_DRAWN = "not_drawn"  # below a threshold with noise: no defence saw it
-    NOT_READ = "not_read"  # enough was known before: no defence saw it
+    NOT_READ = "not_read"  # the answer was settled before: no defence saw it
 
 
-# A document with one of these was left out before any defence saw it.
+# No defence saw a document with one of these.
 UNSEEN = frozenset(
     {
         Reason.BLOCKED,
@@ -51,13 +51,13 @@ UNSEEN = frozenset(
     }
 )
 KEEPING = frozenset({Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED})  # of kept documents
-# In a document with one of these no answer was read.
+# A document with one of these has no atomic answer.
 SILENT = frozenset({Reason.UNINFORMATIVE, Reason.NOT_IN_TEXT})
-# A document with one of these has an answer that contradicts another of its site, or itself.
+# A document with one of these has an answer that contradicts itself or another one of its owner.
 TORN = frozenset({Reason.SELF_CONTRADICTION, Reason.STEERING})
-# A document with one of these has an atomic answer, and its site another voice or none.
+# A document with one of these has an atomic answer and is not a voice.
 VOICELESS = frozenset({Reason.SAME_SITE, Reason.SELF_CONTRADICTION})
-# A document with one of these was on the keep side of the cut itself.
+# A document with one of these is on the source side of the cut.
 SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED})
 
 
@@ -66,23 +66,23 @@ class Abstention(StrEnum):
 
     NO_DOCUMENTS = "no_documents"
     NO_EVIDENCE = "no_evidence"  # every document was uninformative
-    NO_CONSENSUS = "no_consensus"  # nothing was kept that could be trusted, and no fallback
+    NO_CONSENSUS = "no_consensus"  # no document is trusted, and there is no fallback
     MODEL_ABSTAINED = "model_abstained"
-    THIN_EVIDENCE = "thin_evidence"  # too few independent sites say what would be the answer
-    OUTWEIGHED = "outweighed"  # as many independent sites say a rival of what would be the answer
+    THIN_EVIDENCE = "thin_evidence"  # too few independent sites say the candidate
+    OUTWEIGHED = "outweighed"  # at least as many independent sites say a rival of the candidate
 
 
 class MemoryDecision(StrEnum):
-    """What became of the previous answer."""
+    """The decision about the previous answer."""
 
     RETAINED = "retained"
     FALSIFIED = "falsified"
-    NONE = "none"  # no previous answer, or nothing to judge it by
+    NONE = "none"  # no previous answer, or no evidence about it
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt(Strict):
-    """A window of a text: `match` is the passage that matters, in it; any part may be empty."""
+    """A part of a text: `match` is the quote, with text before and after it; each may be empty."""
 
     before: str
     match: str
@@ -91,14 +91,12 @@ class Excerpt(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DocumentVerdict(Strict):
-    """What became of one document.
+    """The decision about one document.
 
     `keep_evidence` is S_i and `reject_evidence` F_i (RADAR, Eq. 6 and 7); `margin` is by how much
-    the energy would rise if this document alone changed sides (0 = a tie). None where the defence
-    has no such quantity. `quote` is where the document's passage, as it was read, says the atomic
-    answer: its first character, and the one behind its last. `page` is the page of the document
-    that the quote is on, counted from 1, where the document has pages. `excerpt` has the words of
-    the quote, with some before and after.
+    the energy rises if this document alone changes sides (0 = a tie); None if the defence has no
+    such quantity. `quote` is where the passage that was read says the atomic answer, `excerpt` has
+    its text, `page` is its page, from 1, in a document with pages.
     """
 
     rank: Annotated[int, Field(ge=1)]
@@ -115,11 +113,11 @@ class DocumentVerdict(Strict):
 
 @dataclass(frozen=True, slots=True)
 class MemoryVerdict(Strict):
-    """What became of the memory node at one step.
+    """The decision about the memory node at one step.
 
-    Priors are what the state carried (pi_S, pi_F); posteriors are the node's terminal capacities:
-    for RADAR S_old and F_old, after the Bayesian update with this step's likelihoods (Eq. 13-16).
-    None where the memory is no node of the graph.
+    Priors are pi_S and pi_F of the state; posteriors are the node's terminal capacities, for RADAR
+    S_old and F_old after the Bayesian update with this step's likelihoods (Eq. 13-16). None if the
+    memory is not a node of the graph.
     """
 
     decision: MemoryDecision = MemoryDecision.NONE
@@ -131,8 +129,8 @@ class MemoryVerdict(Strict):
     margin: float | None = None
 
 
-# An undirected edge of the cut graph: two nodes and the cost of separating them. A snapshot of 50
-# documents has over a thousand of them, so they are plain tuples.
+# An undirected edge of the cut graph: two nodes and the cost of separating them. A plain tuple,
+# because a snapshot of 50 documents has over a thousand edges.
 Edge = tuple[int, int, float]
 
 
@@ -140,10 +138,10 @@ Edge = tuple[int, int, float]
 class Verdict(Strict):
     """The defended answer and why.
 
-    `energy` is E(y) of Eq. 3-5, 18 recomputed in float64 from the labels, and `edges` with the
-    documents' and memory's terminals are all that is needed to recompute it. `conflicts` are how
-    far the answers of two nodes contradict each other (Eq. 30); with edges, ranks and options the
-    terminals follow from them. `candidate` is what would have been answered had more sites said it.
+    `energy` is E(y) of RADAR's Eq. 3-5 and 18, computed in float64 from the labels; `edges` and the
+    terminals of documents and memory suffice to compute it again. `conflicts` are how far the
+    answers of two nodes contradict each other (Eq. 30); edges, conflicts, ranks and options
+    determine the terminals. `candidate` is an answer that was not given, for lack of sites.
     """
 
     answer: str
@@ -162,7 +160,7 @@ class Verdict(Strict):
 
     @property
     def weighed(self) -> str | None:
-        """The answer, or the candidate where there is none."""
+        """The answer, or the candidate if there is no answer."""
         return self.candidate if self.abstained else self.answer
 
     @property

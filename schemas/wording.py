@@ -1,8 +1,8 @@
-"""Counts in words."""
+"""Words for counts."""
 
 
 def counted_noun(count: int, noun: str) -> str:
-    """A count and its noun, which takes an s unless there is one.
+    """Return a count and its noun, with an s unless the count is 1.
 
     >>> counted_noun(1, "answer"), counted_noun(0, "item")
     ('1 answer', '0 items')

@@ -1,7 +1,7 @@
 """A user's own corpus: JSON lines of `{"text": …, "title": …, "url": …, "id": …}`.
 
-Only the text is required; other keys are passed over. `id` is the user's own, which a later
-version of the text keeps.
+Only the text is required; other keys are ignored. `id` is the user's own: a later text with the
+same id replaces the earlier one.
 """
 
 from collections.abc import Iterator
@@ -18,23 +18,23 @@ ID_CHARACTERS = 200
 
 
 class Line(NamedTuple):
-    """A usable line: the user's id, if there is one, and the document; its rank means nothing."""
+    """A usable line: the user's id, if any, and the document, whose rank has no meaning."""
 
     name: str | None
     document: Document
 
 
 class BadLine(NamedTuple):
-    """A line that was left out, by its number, and why."""
+    """The number of an unusable line, and the reason."""
 
     number: int
     reason: str
 
 
 def read_corpus(path: Path, limits: Limits) -> Iterator[Line | BadLine]:
-    """Yield what each line holds, in file order; `.gz` is decompressed on the way.
+    """Read each line, in file order; `.gz` files are decompressed.
 
-    Raises ConfigurationError when the file cannot be read.
+    Raises ConfigurationError if the file cannot be read.
     """
     try:
         for record in read_lines(path, limits.record_bytes):

@@ -1,4 +1,4 @@
-"""The vectors of the corpus in memory: kept up to date, searched exactly."""
+"""Keeps the vectors of the corpus in memory, and searches them exactly."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -24,9 +24,9 @@ class Near(NamedTuple):
 
 
 class Vectors:
-    """Rows of unit length in the order of their sequence numbers, grown and shrunk in place.
+    """Rows of unit length in the order of their sequence numbers.
 
-    Memory: 4 bytes per dimension and row, up to twice that after growth.
+    They take 4 bytes per dimension and row, up to twice that after growth.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -40,11 +40,11 @@ class Vectors:
 
     @property
     def rows(self) -> NDArray[np.float32]:
-        """(n, d) what is held; a view."""
+        """The (n, d) rows; a view."""
         return self._rows[: len(self)]
 
     def add(self, seqs: Sequence[int], ids: Sequence[str], rows: NDArray[np.float32]) -> None:
-        """Append rows, (m, d), in ascending order of numbers above those that are held."""
+        """Append (m, d) rows; `seqs` ascend and are above the present ones."""
         start, stop = len(self), len(self) + len(ids)
         if stop > len(self._rows):
             grown = np.empty((max(stop, 2 * len(self._rows)), self.dimensions), np.float32)
@@ -55,7 +55,7 @@ class Vectors:
         self.seqs = np.append(self.seqs, np.array(seqs, np.uint64))
 
     def keep(self, left: Collection[int]) -> None:
-        """Drop the rows whose numbers are not among these."""
+        """Drop the rows whose numbers are not in `left`."""
         places = np.flatnonzero(np.isin(self.seqs, np.array(list(left), np.uint64)))
         if len(places) < len(self):
             self._rows[: len(places)] = self.rows[places]
@@ -65,12 +65,12 @@ class Vectors:
     def nearest(self, question: FloatArray, m: int, excluded: Collection[str] = ()) -> list[Near]:
         """Return the m nearest rows, best first; of equals, the smaller id first.
 
-        Exact: single precision finds all rows that could be among the m, double precision ranks
-        them. A product of two unit rows is off by at most d rounding errors.
+        Single precision finds all rows that may be among the m, and double precision ranks them.
+        The error of a product of two unit rows is at most d rounding errors.
         """
         if not len(self) or m < 1:
             return []
-        # Not `@`: beside busy cores, one thread is done before the slower of several is.
+        # On busy cores, one thread is faster than the several of `@`.
         rough = np.einsum("ij,j->i", self.rows, question.astype(np.float32))
         barred = frozenset(excluded)
         wanted, least = m + len(barred), -np.inf
@@ -85,7 +85,7 @@ class Vectors:
         found = []
         for start in range(0, len(places), CHUNK):
             chunk = places[start : start + CHUNK]
-            # Summed row by row: equal rows get equal sums wherever they are.
+            # The sums are by row, so that equal rows have equal sums at every place.
             exact = (self._rows[chunk].astype(np.float64) * question).sum(axis=1)
             found += [
                 Near(self._ids[place], similarity)
@@ -95,14 +95,14 @@ class Vectors:
 
 
 class VectorSearch:
-    """Follows the stored vectors."""
+    """Searches the stored vectors, in a copy in memory that `follow` brings up to date."""
 
     def __init__(self) -> None:
         self._known = Counters(0, 0, None)
         self._vectors: Vectors | None = None
 
     def follow(self, engine: Engine) -> Counters:
-        """Take over what was written since the last time; return up to where."""
+        """Read the changes since the last call; return the counters up to which they are read."""
         changed = changes(engine, self._known)
         if changed.counters.model != self._known.model:
             self._vectors = None
@@ -113,12 +113,12 @@ class VectorSearch:
         return self._known
 
     def nearest(self, question: FloatArray, m: int, excluded: Collection[str]) -> list[Near]:
-        """Return the m nearest texts, best first."""
+        """Return the m nearest texts without `excluded`, best first."""
         vectors = self._vectors
         if vectors is None:
             return []
         if question.shape != (vectors.dimensions,):
-            raise ModelError(f"a question of {question.size} dimensions, not {vectors.dimensions}")
+            raise ModelError(f"a question has {question.size} dimensions, not {vectors.dimensions}")
         return vectors.nearest(question, m, excluded)
 
     def _add(self, new: Sequence[StoredVector]) -> None:

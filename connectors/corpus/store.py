@@ -1,8 +1,8 @@
-"""The corpus as its users see it: add, remove, search.
+"""The corpus: add, remove and search texts.
 
-Texts and vectors are in the state database; a `Corpus` keeps the vectors in memory too, once they
-are searched, and follows what other processes write. Texts are embedded when they are first
-searched, or by `embed`, never when they are added.
+Texts and vectors are in the state database. From its first search on, a `Corpus` also keeps the
+vectors in memory and follows changes by other processes. A search, or `embed`, embeds new texts;
+adding them does not.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,15 +29,14 @@ from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 DAY_MS: Final = 86_400_000
 TEXTS_PER_EMBEDDING: Final = 128
-# Far more than an embedder's window; a page may be longer by orders of magnitude.
-CHARACTERS: Final = 32_768
+CHARACTERS: Final = 32_768  # of a text that are embedded; far more than an embedder's window
 PROBE: Final = "Is the embedder well?"
 
 
 class Corpus:
     """Documents that questions can be answered from, shared by processes through the database.
 
-    Thread-safe. Light until the first search, which reads all vectors: 4 bytes a dimension each.
+    Thread-safe. The first search reads all vectors: 4 bytes per dimension and text.
     """
 
     def __init__(self, engine: Engine, options: CorpusOptions | None = None) -> None:
@@ -45,31 +44,31 @@ class Corpus:
         self._options = options or CorpusOptions()
         self._lock, self._archiving = Lock(), Lock()
         self._vectors = VectorSearch()
-        self._complete: Counters | None = None  # as of when everything was embedded and read
+        self._complete: Counters | None = None  # the state in which all texts were embedded
         self._room = 0
         self._pruned_ms = -DAY_MS
 
     def add(
         self, documents: Iterable[Document | tuple[str | None, Document]], seen_ms: int
     ) -> Added:
-        """Keep a user's own documents for good, each alone or as (the user's id for it, document).
+        """Add a user's own documents, each alone or as (the user's id, document).
 
-        One transaction. A document under an id that the corpus knows takes the old one's place.
+        One transaction. A document with a known id replaces the old one.
         """
         named = [(None, d) if isinstance(d, Document) else d for d in documents]
         return in_transaction(self._engine, lambda one: texts.add_own(one, named, seen_ms))
 
     def archive(self, connection: Connection, snapshot: SearchSnapshot) -> Added:
-        """Keep what a query found, in the caller's transaction; again is the same as once.
+        """Add the documents of a snapshot, in the caller's transaction; repeating it is harmless.
 
-        Keeps the bounds of the options: found texts that were not seen for the retention time
-        before this snapshot go, and when there are too many, those seen longest ago. Each further
-        process that archives may add a tenth of `max_texts` before it counts again.
+        Deletes found texts that no query found during the retention time before this snapshot, and
+        the oldest if there are too many. Each process counts again after a tenth of `max_texts`, so
+        that several may exceed the limit by as much.
         """
         seen_ms = snapshot.observed_at_ms
         added = texts.add_found(connection, snapshot.documents, snapshot.query.id, seen_ms)
         if not added.new and not added.known:
-            return added  # the corpus is not locked; who locks it after `_archiving` may hang
+            return added  # without the lock of the corpus, which must be taken before `_archiving`
         with self._archiving:
             self._room -= added.new
             if self._room < 0 or seen_ms - self._pruned_ms >= DAY_MS:
@@ -84,16 +83,18 @@ class Corpus:
         self._pruned_ms = max(now_ms, self._pruned_ms)
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Delete texts by id, or by the user's id; return how many there were."""
+        """Delete texts by id or the user's id; return their number."""
         wanted = list(ids)
         return in_transaction(self._engine, lambda one: texts.remove(one, wanted))
 
     def remove_url_prefix(self, prefix: str) -> int:
-        """Delete the texts whose address begins so, the user's own too; return how many."""
+        """Delete texts whose address begins with `prefix`, also a user's own; return how many."""
         return in_transaction(self._engine, lambda one: texts.remove_url_prefix(one, prefix))
 
     def prune(self, before_ms: int) -> int:
-        """Delete what was found but not seen again since, and what is too much; return how many."""
+        """Delete found texts that were last seen before `before_ms`, and the oldest above
+        `max_texts`; return how many.
+        """
 
         def work(connection: Connection) -> int:
             old = texts.prune(connection, before_ms)
@@ -109,11 +110,11 @@ class Corpus:
         at_most: int | None = None,
         tell: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Embed texts that have no vector, those seen last first; return how many got one.
+        """Embed texts without a vector, the last seen first; return how many got one.
 
-        Each batch is stored as soon as it is done. `tell(done, all)` is called after each. A text
-        that the model cannot embed is passed over for ever. Raises ModelError when the model
-        fails, ConfigurationError when the corpus has vectors of another model.
+        Each batch is stored at once, and `tell(done, all)` is called after it. A text that the
+        model cannot embed is not tried again. Raises ModelError if the model fails,
+        ConfigurationError if the corpus has vectors of another model.
         """
         self._check_model(embedder)
         pending = corpus_vectors.pending_ids(self._engine, at_most)
@@ -131,7 +132,7 @@ class Corpus:
         return count
 
     def rebuild(self, embedder: Embedder) -> int:
-        """Drop the vectors of another model, for `embed` to begin anew; return how many."""
+        """Drop the vectors of another model, before `embed`; return how many."""
         return corpus_vectors.drop_vectors(self._engine, embedder.model_id)
 
     def search(
@@ -145,22 +146,22 @@ class Corpus:
     ) -> list[RankedText]:
         """Return the m texts nearest to the question by cosine, best first, without `exclude`.
 
-        Embeds at first what has no vector yet, at most so many texts; what is left over is not
-        found by this search. Equal similarities go by id. Raises as `embed` does.
+        First it embeds up to `embed_at_most` texts without a vector; it does not find the others.
+        Equal similarities are ordered by id. Raises as `embed`.
         """
         with self._lock:
             self._follow(embedder, embed_at_most)
             (row,) = _unit_rows(embedder, [question])
             near = self._vectors.nearest(row, m, exclude)
         found = read(self._engine, [n.text_id for n in near])
-        there = [n for n in near if n.text_id in found]  # unless deleted meanwhile
+        there = [n for n in near if n.text_id in found]  # others were deleted meanwhile
         return [
             RankedText(id_, replace(found[id_].document, rank=rank), similarity)
             for rank, (id_, similarity) in enumerate(there, start=1)
         ]
 
     def _follow(self, embedder: Embedder, at_most: int | None) -> None:
-        """Bring the vectors in memory up to date; nothing but a look when nothing changed."""
+        """Bring the vectors in memory up to date; without changes this costs one query."""
         now = self._check_model(embedder)
         if now == self._complete:
             return
@@ -168,7 +169,7 @@ class Corpus:
         known = self._vectors.follow(self._engine)
         if known.model not in (None, embedder.model_id):
             raise other_model(known.model, embedder.model_id)
-        # Looked for after `known`: what others added meanwhile is embedded by the next search.
+        # Read after `known`, so that the next search embeds what others added meanwhile.
         left = corpus_vectors.pending_ids(self._engine, 1)
         self._complete = None if left else known
 
@@ -181,19 +182,19 @@ class Corpus:
 
 
 def _passage(document: Document) -> str:
-    """Return the beginning of a document as an embedder may read it: title, then text."""
+    """Return the beginning of a document for the embedder: title, then text, in valid Unicode."""
     head = document.passage[:CHARACTERS]
     return head.encode("utf-8", "replace").decode("utf-8")
 
 
 def _unit_rows(embedder: Embedder, passages: Sequence[str]) -> FloatArray:
-    """(m, d) float64 rows of unit length.
+    """Embed m passages as (m, d) rows of unit length.
 
-    Raises ModelError when the model fails or gives anything but m rows with a direction.
+    Raises ModelError if the model fails or does not return m finite rows other than 0.
     """
     rows = np.asarray(embedder.embed(passages), dtype=np.float64)
     if rows.ndim != 2 or len(rows) != len(passages):
-        raise ModelError(f"{embedder.model_id} did not return one row a text")
+        raise ModelError(f"{embedder.model_id} did not return one row per text")
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and (lengths > 0.0).all()):
         raise ModelError(f"{embedder.model_id} returned a row without a direction")
@@ -201,9 +202,9 @@ def _unit_rows(embedder: Embedder, passages: Sequence[str]) -> FloatArray:
 
 
 def _unit_rows_or_none(embedder: Embedder, passages: Sequence[str]) -> list[FloatArray | None]:
-    """One row of unit length a text; None for a text that the model, being well, cannot embed.
+    """Embed passages as `_unit_rows`, with None for those that a working model cannot embed.
 
-    Raises ModelError when the model is not well, PartialModelError never.
+    Halves a failed batch to find them. Raises ModelError if the model does not work at all.
     """
     try:
         return list(_unit_rows(embedder, passages))

@@ -1,1 +1,1 @@
-"""Replay formats in, JSON lines out."""
+"""Reads the formats of replays, and writes JSON lines."""

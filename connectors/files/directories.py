@@ -1,4 +1,4 @@
-"""Directories of results, held by one writer at a time, and files that are written whole or not."""
+"""Locks directories of results for one writer, and replaces files atomically."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ LOCK = ".lock"
 
 
 def make_directory(directory: Path) -> None:
-    """Create a directory and its parents; ConfigurationError if that cannot be."""
+    """Create a directory and its parents. Raises ConfigurationError if that fails."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -22,11 +22,11 @@ def make_directory(directory: Path) -> None:
 
 @contextmanager
 def hold_directory(directory: Path) -> Iterator[None]:
-    """Make a directory and keep every other holder out of it, also other processes.
+    """Create a directory and lock it against other threads and processes.
 
-    The lock ends with the process that holds it, however it ends. Its file stays behind: who
-    removed it could remove the one that the next holder has just locked. Raises
-    ConfigurationError when another holds the directory or nothing can be written there.
+    The lock ends with the process. Its file stays, because removing it could remove the file that
+    the next writer has just locked. Raises ConfigurationError if another writer has the lock, or
+    the directory is not writable.
     """
     make_directory(directory)
     try:
@@ -42,13 +42,13 @@ def hold_directory(directory: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write indented JSON; whole or not at all."""
+    """Write indented JSON by `write_whole`."""
     text = json.dumps(value, indent=2, ensure_ascii=True, default=str)
     write_whole(path, f"{text}\n".encode("ascii"))
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: a crash leaves what was there before."""
+    """Replace a file atomically: after a crash it has the old content or the new."""
     partial = path.with_name(path.name + ".part")
     partial.write_bytes(content)
     partial.replace(path)

@@ -1,6 +1,6 @@
-"""Top-level items of a JSON document, one at a time.
+"""Reads the top-level items of a JSON document one at a time.
 
-A dynamic data set with page contents takes gigabytes; only the item at hand is held in memory.
+A data set with page contents has gigabytes; only one item is in memory.
 """
 
 import json
@@ -13,15 +13,15 @@ from radarstream.schemas.errors import InputError, ReasonClass
 
 CHUNK_CHARACTERS = 2**20
 PIECE = 2**13
-PARTS = 2**18  # objects and lists of an item; each takes a hundred bytes
+PARTS = 2**18  # most objects and lists of an item; each takes a hundred bytes
 _NOT_BLANK = re.compile(r"[^ \t\r\n]")
 
 
 class JsonItems:
     """Iterates over the items of top-level lists and over other top-level values.
 
-    Broken syntax raises InputError; `rest` is then the text from where reading stopped. Items
-    before it have been delivered. So does an item of more than `most` characters.
+    Raises InputError for broken syntax and for an item of more than `most` characters, after the
+    items before it; `rest` is then the text from there on.
     """
 
     def __init__(self, stream: TextIO, most: int) -> None:
@@ -40,7 +40,7 @@ class JsonItems:
 
     @property
     def rest(self) -> str:
-        """What has been read of the document but not delivered."""
+        """The text that was read and not yet delivered."""
         return self._text[self._start :]
 
     def _list_items(self) -> Iterator[Any]:
@@ -80,7 +80,7 @@ class JsonItems:
                     return value
 
     def _read_more(self) -> bool:
-        """Double what is held, so that parsing again costs no more than parsing twice."""
+        """Double the text in memory, so that all attempts to parse cost at most twice the last."""
         held = self.rest
         if len(held) > self._most:
             raise InputError(
@@ -98,7 +98,7 @@ class JsonItems:
         return bool(more)
 
     def _read(self, characters: int) -> str:
-        """Read piecewise: a damaged stream must not take along what came before the damage."""
+        """Read in pieces, to keep the text before the damage of a damaged stream."""
         pieces: list[str] = []
         try:
             while characters > 0 and (piece := self._stream.read(min(characters, PIECE))):

@@ -1,4 +1,4 @@
-"""Events to files: one structured CloudEvent a line, each event once, durable on return."""
+"""Writes events to files: one structured CloudEvent per line, each event once."""
 
 import json
 import os
@@ -21,8 +21,8 @@ FILES = {
 class JsonlSink(Closing):
     """Appends events to `answers.jsonl`, `attribution.jsonl` and `deadletter.jsonl`.
 
-    Opening removes a last line that a crash left unfinished and remembers the ids of the others,
-    so that publishing again writes nothing twice. Whoever opens it holds the directory
+    Opening removes an incomplete last line and reads the ids of the others, so that an event that
+    is published again is not written again. The caller has locked the directory
     (`directories.hold_directory`).
     """
 
@@ -38,10 +38,7 @@ class JsonlSink(Closing):
             raise
 
     def publish(self, records: Sequence[OutboxRecord]) -> None:
-        """Return when every record is on disk. Raises OSError when one is not.
-
-        After an error nothing of the failed file's share stays behind: publish all again.
-        """
+        """Return when every record is on disk. Raises OSError otherwise; then publish all again."""
         unknown = {record.topic for record in records} - self._files.keys()
         if unknown:
             raise ConfigurationError(f"no file for topics {sorted(unknown)}")
@@ -49,7 +46,7 @@ class JsonlSink(Closing):
             file.append([record for record in records if record.topic == topic])
 
     def close(self) -> None:
-        """Release the files; everything published is already on disk."""
+        """Close the files; all published events are on disk already."""
         for file in self._files.values():
             file.close()
 
@@ -80,7 +77,7 @@ class _EventFile:
 
 
 def _events(path: Path) -> tuple[set[str], int]:
-    """Ids of the events in a file, and the bytes its complete lines take."""
+    """Return the ids of the events in a file, and the size of its complete lines in bytes."""
     ids: set[str] = set()
     complete = 0
     with path.open("rb") as lines:
@@ -104,7 +101,7 @@ def _write_all(stream: BinaryIO, block: bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make new names durable: without this a file can be lost although its bytes were synced."""
+    """Make the names of new files durable; syncing the files alone does not."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Lines of a plain or gzip-compressed file, in memory bounded by the record limit."""
+"""Reads the lines of a plain or gzip-compressed file; the record limit bounds the memory."""
 
 import gzip
 import zlib
@@ -10,7 +10,7 @@ from typing import BinaryIO
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.records import RawRecord
 
-EXCERPT_BYTES = 64 * 2**10  # what a dead letter keeps of a record too large to hold
+EXCERPT_BYTES = 64 * 2**10  # of a record above the limit that a dead letter keeps
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -18,17 +18,17 @@ BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open for reading; a name that ends in `.gz` is decompressed as it is read."""
+    """Open a file for reading; a file named `*.gz` is decompressed."""
     if path.suffix == ".gz":
         return BufferedReader(gzip.open(path, "rb"), EXCERPT_BYTES)
     return path.open("rb")
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[RawRecord]:
-    """Every line that is not blank, without its line end; positions are 1-based line numbers.
+    """Yield every line that is not blank, without its line end; positions are line numbers from 1.
 
-    A line over `max_bytes` comes as its first 64 KiB, marked as oversized. A gzip stream that is
-    damaged ends the file with a record that says so.
+    Of a line over `max_bytes` it yields the first 64 KiB, marked as oversized. Where a gzip stream
+    is damaged, it yields a record that says so, and ends.
     """
     source = path.as_posix()
     position = 0
@@ -50,13 +50,13 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[RawRecord]:
 
 
 def oversized(source: str, position: int, head: bytes, size: str) -> RawRecord:
-    """Mark a record that is too large to hold; only its head is kept."""
+    """Return a record that is too large, with its head only."""
     detail = f"{size}; the first {EXCERPT_BYTES} are kept"
     return RawRecord(source, position, head[:EXCERPT_BYTES], ReasonClass.OVERSIZED_RECORD, detail)
 
 
 def broken_gzip(source: str, position: int, error: BaseException) -> RawRecord:
-    """Mark where a compressed file stops being readable."""
+    """Return a record for the place where a gzip stream is damaged."""
     detail = f"damaged gzip stream: {error}"
     return RawRecord(source, position, b"", ReasonClass.INVALID_ENCODING, detail)
 

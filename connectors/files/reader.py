@@ -1,16 +1,16 @@
-"""One way to read every replay format: records whose payloads the one decoder understands.
+"""Reads every format of replays, as records with snapshots in the wire format.
 
 | file | format |
 |---|---|
-| `*.jsonl` | search snapshots in the wire format, one a line |
+| `*.jsonl` | search snapshots in the wire format, one per line |
 | `*_gcs.jsonl` with `*_qa.jsonl` beside it | a RealTimeQA week |
-| `*.json` | one item or a list of them, of a format that its members tell: |
+| `*.json` | one item or a list of them; the members of an item decide its format: |
 | an item with `yearly_contexts` | a yearly history |
 | an item with `context` | a question with its search results (the RobustRAG family) |
 | an item with `adv_texts`, or members with it | attack targets without documents (PoisonedRAG) |
 
-The lab reads all but wire snapshots and yearly histories. Each may end in `.gz`. A directory stands
-for its files, in the order of their names.
+The lab reads all formats except wire snapshots and yearly histories. Names may end in `.gz`. A
+directory means its files, in the order of their names.
 """
 
 from collections.abc import Iterator
@@ -38,9 +38,9 @@ RESULTS_MARK, QUESTIONS_MARK = "_gcs.jsonl", "_qa.jsonl"  # of a RealTimeQA week
 
 
 def read_records(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[RawRecord]:
-    """Yield every record of a file or directory, usable or not; nothing is dropped.
+    """Yield every record of a file or directory, also unusable ones.
 
-    Raises ConfigurationError before the first record when the path holds no known format.
+    Raises ConfigurationError before the first record if the format is unknown.
     """
     if path.is_dir():
         files = [
@@ -50,7 +50,7 @@ def read_records(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[RawRec
             and not _plain_name(file).endswith(QUESTIONS_MARK)
         ]
         if not files:
-            raise ConfigurationError(f"{path} holds no .json or .jsonl file to replay")
+            raise ConfigurationError(f"{path} has no .json or .jsonl file to replay")
         return chain.from_iterable([_read_file(file, limits) for file in files])
     if not path.is_file():
         raise ConfigurationError(f"{path} does not exist")
@@ -58,10 +58,10 @@ def read_records(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[RawRec
 
 
 def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
-    """Yield the snapshots of every item, in file order; a file holds one item or a list of them.
+    """Yield the snapshots of every item, in file order; a file has one item or a list of them.
 
-    Positions count records from 1. What cannot be used comes as JSON with the reason. Broken syntax
-    ends the file with one record that keeps 64 KiB from there.
+    Positions count records from 1. An unusable part is a record with its JSON and the reason. After
+    broken syntax, the last record has the next 64 KiB.
     """
     source = path.as_posix()
     position = 0
@@ -90,12 +90,12 @@ def _records(item: Any, limits: Limits) -> Iterator[RawRecord]:
 def _read_file(path: Path, limits: Limits) -> Iterator[RawRecord]:
     name = _plain_name(path)
     if name.endswith(QUESTIONS_MARK):
-        raise ConfigurationError(f"{path} holds questions only; replay the {RESULTS_MARK} file")
+        raise ConfigurationError(f"{path} has questions only; replay the {RESULTS_MARK} file")
     if name.endswith(RESULTS_MARK):
         weekly: Iterator[RawRecord] = load_plugin("lab", "replay").read_weekly(path, limits)
         return weekly
     if name.endswith(".jsonl"):
-        return read_lines(path, limits.record_bytes)  # as they are: the decoder judges them
+        return read_lines(path, limits.record_bytes)
     if name.endswith(".json"):
         return read_json(path, limits)
     raise ConfigurationError(f"{path} is neither .json nor .jsonl, plain or .gz")

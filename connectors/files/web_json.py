@@ -1,6 +1,6 @@
-"""JSON that others wrote about the web, parsed leniently into a model of the fields we read.
+"""Parses JSON of data sets about web pages into models of the fields that we read.
 
-Pages are not ours to refuse, unlike records: what a page may not contain is cleaned away.
+Unlike records on the wire, pages are not refused: forbidden characters are removed.
 """
 
 import json
@@ -32,9 +32,7 @@ PageTexts = Annotated[tuple[PageText, ...], BeforeValidator(_listed)]
 
 
 class Page(BaseModel):
-    """A page under the names that data sets give to its parts; `text` is its content, or the
-    snippet where that is empty.
-    """
+    """A page, with the field names of several data sets."""
 
     title: PageText = ""
     url: PageText = Field(default="", validation_alias=AliasChoices("url", "link"))
@@ -43,12 +41,12 @@ class Page(BaseModel):
 
     @property
     def text(self) -> str:
-        """What the page says."""
+        """The content, or the snippet if that is empty."""
         return self.content if self.content.strip() else self.snippet
 
 
 def ranked(pages: Iterable[Page], limits: Limits) -> tuple[Document, ...]:
-    """Pages as documents, in the order given."""
+    """Return pages as documents, ranked in their order; texts are cut to the limit."""
     most = limits.document_bytes
     return tuple(
         Document(rank, capped(page.text, most), capped(page.title, most), capped(page.url, most))
@@ -57,7 +55,7 @@ def ranked(pages: Iterable[Page], limits: Limits) -> tuple[Document, ...]:
 
 
 def parsed_line(model: type[ModelT], line: RawRecord) -> ModelT:
-    """Parse a line; bytes that are not UTF-8 are replaced. Raises InputError."""
+    """Parse a line; invalid UTF-8 is replaced. Raises InputError."""
     if line.reason is not None:
         raise InputError(line.reason, line.detail)
     try:
@@ -68,7 +66,7 @@ def parsed_line(model: type[ModelT], line: RawRecord) -> ModelT:
 
 
 def checked(model: type[ModelT], value: object) -> ModelT:
-    """Validate a parsed value; fields that the model does not name are ignored."""
+    """Validate a parsed value; unknown fields are ignored. Raises InputError."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -76,12 +74,12 @@ def checked(model: type[ModelT], value: object) -> ModelT:
 
 
 def refused(part: Any, error: InputError) -> RawRecord:
-    """A part of a file that cannot be used, as JSON, with the reason."""
+    """Return a record for an unusable part of a file, as JSON, with the reason."""
     return RawRecord("", 0, json.dumps(part).encode(), error.reason, error.detail)
 
 
 def record_of(snapshot: SearchSnapshot, limits: Limits) -> RawRecord:
-    """The snapshot in the wire format. Raises InputError where the decoder refuses it."""
+    """Return a snapshot in the wire format. Raises InputError if the decoder refuses it."""
     payload = encode(snapshot)
     decoded = decode_snapshot(payload, limits=limits)
     return RawRecord("", 0, payload, snapshot=decoded)

@@ -1,10 +1,9 @@
-"""Yearly search histories: the format of RADAR's dynamic data set (its appendix P).
+"""Reads yearly search histories, the format of RADAR's dynamic data set (its appendix P).
 
-A file holds one object or a list of them: a question and, for every year, the right answers, the
-documents a search restricted to that year returned, and a wrong answer with passages that claim
-it.
+A file has one object or a list of them: a question and, for every year, the right answers, the
+documents of a search in that year, and a wrong answer with passages that claim it.
 
-A year is observed at its last second, because its documents may date from any day of it.
+The event time of a year is its last second, because its documents may be from any day.
 """
 
 import re
@@ -33,7 +32,7 @@ _YEAR = re.compile(r"[0-9]{4}")
 
 
 def _page(value: object) -> object:
-    """A document as an object. Raises InputError where nothing is said of its text."""
+    """Return a document as an object. Raises InputError if it has no field for the text."""
     if isinstance(value, str):
         return {"content": value}
     if isinstance(value, dict) and all(value.get(name) is None for name in TEXTS):
@@ -57,12 +56,10 @@ class _Question(BaseModel):
 
 
 def yearly_records(item: Any, limits: Limits) -> Iterator[RawRecord]:
-    """Yield one snapshot per year of a question, the years in order.
+    """Yield one snapshot per year of a question, in order.
 
-    A year that cannot be used comes with the reason, and so does the whole item when it has no
-    readable question or years. Page text is the content, or the snippet if there is none; a
-    document may also be its text alone. Empty text is an empty page; neither content nor snippet
-    is an error.
+    An unusable year is a record with the reason, and so is an item without a readable question or
+    years. A document has a content or a snippet, which may be empty, or is its text alone.
     """
     try:
         question = checked(_Question, item)

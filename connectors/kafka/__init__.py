@@ -1,1 +1,1 @@
-"""Kafka through kafka-python: the log of snapshots, the sink of events, and the topics' set-up."""
+"""Kafka by kafka-python: the log of snapshots, the sink of events, and the set-up of topics."""

@@ -1,9 +1,9 @@
-"""Batches of records that can neither exhaust a consumer's memory nor stop its partition.
+"""Reads batches of records without exhausting memory or stopping at a damaged one.
 
-kafka-python decompresses a batch whole, however large it becomes, and ends in an error at a batch
-that is damaged, each time it is read again. Here a batch is decompressed up to a limit. From one
-that cannot be read on, one record comes in place of all that is left of it: its value is a
-`RefusedBatch`, and its offset the last one of the batch, so that reading goes on behind it.
+kafka-python decompresses a batch of any size, and raises an error each time it reads a damaged
+batch. Here decompression has a limit. If a batch cannot be read to its end, one record replaces the
+rest: its value is a `RefusedBatch` and its offset the last one of the batch, so that reading
+continues after it.
 """
 
 import struct
@@ -20,15 +20,15 @@ from kafka.record.util import decode_varint
 from radarstream.connectors.kafka.decompression import decompressed, too_large
 from radarstream.schemas.errors import InputError, ReasonClass
 
-POLL_BYTES = 32 * 2**20  # a poll takes no further record once it has so much
-HEADERS = 256  # of a record; each takes 2 bytes in a batch and a hundred in memory
-FORMAT = 2  # of batches; brokers have stored no other since Kafka 0.11
+POLL_BYTES = 32 * 2**20  # a poll ends after so many bytes
+HEADERS = 256  # most headers of a record; each takes 2 bytes in a batch and a hundred in memory
+FORMAT = 2  # of batches, the only one since Kafka 0.11
 CHECKSUM = "a wrong checksum, twice"
-BROKEN = (InputError, CorruptRecordError, struct.error)  # nothing that a defect of ours would raise
+BROKEN = (InputError, CorruptRecordError, struct.error)  # errors of damaged batches, not of ours
 
 
 class RefusedBatch(bytes):
-    """A batch as the broker stores it, the offsets it stands for, and why it cannot be read."""
+    """A batch as the broker stores it, the offsets that it replaces, and why it cannot be read."""
 
     first: int
     last: int
@@ -36,8 +36,8 @@ class RefusedBatch(bytes):
 
 
 def guard(consumer: KafkaConsumer, most: int) -> None:
-    """Have a new consumer decompress at most `most` bytes of a batch, and refuse what is broken."""
-    fetcher = consumer._fetcher  # the client has no public way to take part in decoding
+    """Make a new consumer refuse damaged batches, and those of more than `most` bytes."""
+    fetcher = consumer._fetcher  # the client has no public interface to decoding
     fetcher.PartitionRecords = partial(GuardedRecords, most=most, suspects=set())
     fetcher.fetched_records = partial(few_bytes, fetcher.fetched_records)
 
@@ -47,9 +47,9 @@ def few_bytes(
     max_records: int,
     update_offsets: bool = True,
 ) -> tuple[dict[TopicPartition, list[Any]], bool]:
-    """Fetch as the client does, and stop early once the records take `POLL_BYTES`.
+    """Fetch records as the client does, up to `POLL_BYTES`.
 
-    An error after the first record is dropped: it comes from the broker, which repeats it.
+    An error after the first record is dropped, because the broker repeats it.
     """
     drained: dict[TopicPartition, list[Any]] = {}
     size, unparsed = 0, False
@@ -66,14 +66,14 @@ def few_bytes(
             drained.setdefault(place, []).extend(found)
             size += sum(len(record.value or b"") for record in found)
         if size >= POLL_BYTES:
-            return drained, True  # ask for nothing new: there may be more of this answer
+            return drained, True  # the rest of this answer comes before a new request
     return drained, unparsed
 
 
 class GuardedBatch(DefaultRecordBatch):  # type: ignore[misc]
     """A batch that decompresses up to `most` bytes and checks its records one by one.
 
-    `reached` is the first offset that was not read.
+    `reached` is the first offset that was not yet read.
     """
 
     _buffer: bytearray
@@ -117,9 +117,9 @@ class GuardedBatch(DefaultRecordBatch):  # type: ignore[misc]
 
 
 class GuardedBatches:
-    """The batches of one fetch, each checked before it is opened.
+    """The batches of one fetch, each checked before it is decoded.
 
-    `suspects` are the batches of which a wrong checksum was seen once.
+    `suspects` are the batches that had a wrong checksum once.
     """
 
     def __init__(self, batches: Any, place: TopicPartition, most: int, suspects: set[Any]) -> None:
@@ -127,13 +127,13 @@ class GuardedBatches:
         self._place = place
         self._most = most
         self._suspects = suspects
-        self._stored: Any = None  # the batch at hand as it came
-        self._opened: GuardedBatch | None = None  # the same, if its checksum is right
+        self._stored: Any = None  # the current batch as received
+        self._opened: GuardedBatch | None = None  # the current batch, if its checksum is right
 
     def next_batch(self) -> GuardedBatch | None:
         """Return the next batch, None at the end or before one that must be fetched again.
 
-        A checksum may have become wrong on the way: only the second time the batch is damaged.
+        A checksum may be wrong because of the transfer: only a batch that has it twice is damaged.
         """
         self._stored, self._opened = None, None
         stored = self._stored = self._batches.next_batch()
@@ -152,10 +152,10 @@ class GuardedBatches:
         return self._opened
 
     def refused(self, error: Exception, following: int) -> RefusedBatch | None:
-        """Return what stands for the rest of the batch at hand; None when only rubbish follows.
+        """Return the replacement of the rest of the current batch; None if all offsets were read.
 
-        `following` is the offset that was to be read next. It alone is passed over where the batch
-        does not tell credibly how many offsets it covers.
+        `following` is the offset to read next. If the batch does not say credibly which offsets it
+        has, only `following` is skipped.
         """
         first = last = following
         if self._opened is not None:
@@ -203,21 +203,21 @@ class GuardedRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             if value is not None:
                 self.next_fetch_offset = value.last + 1
                 yield _record(place, self.leader_epoch, value)
-            self.drain()  # the client fetches again, from behind the batch
+            self.drain()  # the client fetches again, after the batch
 
 
 def damaged(how: str) -> InputError:
-    """Return the error of a batch that nobody can read."""
+    """Return the error of a damaged batch."""
     return InputError(ReasonClass.INVALID_ENCODING, f"damaged records: {how}")
 
 
 def first_offset(record: ConsumerRecord) -> int:
-    """Return the first offset that a record stands for."""
+    """Return the first offset of a record, or of the batch that it replaces."""
     return record.value.first if isinstance(record.value, RefusedBatch) else record.offset
 
 
 def _credible(batch: Any) -> bool:
-    """Whether two numbers of a batch with a wrong checksum agree about the offsets it covers."""
+    """Whether two fields of a batch with a wrong checksum agree about its number of offsets."""
     return batch.magic == FORMAT and bool(0 < batch.records_count == batch.last_offset_delta + 1)
 
 

@@ -1,4 +1,4 @@
-"""Clients of kafka-python with every argument that matters given, and its errors made ours."""
+"""Clients of kafka-python with explicit arguments, and its errors turned into ours."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -27,26 +27,25 @@ from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.section import read_secret
 
 ClientT = TypeVar("ClientT")
-FETCH_BYTES = 16 * 2**20  # of one answer; kafka-python holds one and has one under way
+FETCH_BYTES = 16 * 2**20  # largest answer; kafka-python keeps one and requests another
 POLL_RECORDS = 64  # records decoded at once
-JOIN_S = 1.0  # a poll's least time while a group is split
-NAP_S = 0.05  # between two questions to a broker that has nothing for us
+JOIN_S = 1.0  # least time of a poll during a rebalance
+NAP_S = 0.05  # pause between requests to a broker without new records
 CLOSE_MS = 2_000
 WRONG_SETTINGS = (AuthorizationError, InvalidTopicError, KafkaConfigurationError, *REFUSED)
 
-# Below CRITICAL, kafka-python reports normal closing as an error, and on DEBUG it prints record
-# values and the SASL password. What matters is raised, and told by whoever catches it.
+# kafka-python logs normal closing as an error, and at DEBUG record values and the SASL password.
+# Important failures are raised, and logged by our code.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 def open_consumer(
     options: KafkaOptions, *, group: str | None, worker: str = "", poll_records: int = POLL_RECORDS
 ) -> KafkaConsumer:
-    """Connect a consumer, as the static member `worker` of its group when that is given (KIP-345).
+    """Connect a consumer, with `worker` as a static member of its group (KIP-345).
 
-    A batch that cannot be read comes as one record with a `RefusedBatch` for its value.
-
-    Raises BrokerError, ConfigurationError.
+    An unreadable batch is one record with a `RefusedBatch` as its value. Raises BrokerError,
+    ConfigurationError.
     """
     arguments = consumer_arguments(options, group, poll_records)
     consumer = _opened(KafkaConsumer, arguments | {"group_instance_id": worker or None})
@@ -55,9 +54,9 @@ def open_consumer(
 
 
 class Reader(Closing):
-    """The base of what reads topics, over one consumer that `_open` connects. Not thread-safe."""
+    """The base of readers of topics, with one consumer that `_open` connects. Not thread-safe."""
 
-    silence_s = 15.0  # without a record for so long, ask whether the broker still answers
+    silence_s = 15.0  # time without a record after which the broker is probed
     probe_ms = 5_000
     poll_records = POLL_RECORDS
 
@@ -68,7 +67,7 @@ class Reader(Closing):
         self._heard = monotonic()
 
     def close(self) -> None:
-        """Disconnect without a commit; that a broker is not there to hear it is no error."""
+        """Disconnect without a commit, also if the broker does not answer."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             with suppress(KafkaError, OSError):
@@ -82,9 +81,9 @@ class Reader(Closing):
         return self._consumer
 
     def _partitions_of(self, consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
-        """All partitions of a topic (its full name).
+        """Return all partitions of a topic (its full name).
 
-        Raises BrokerError when there is no such topic, ConfigurationError where we may not see it.
+        Raises BrokerError if it does not exist, ConfigurationError if we have no right to see it.
         """
         numbers = sorted(consumer.partitions_for_topic(topic))
         if topic in consumer._cluster.unauthorized_topics:  # the client says "no partitions"
@@ -103,9 +102,9 @@ class Reader(Closing):
     def _check_answers(
         self, consumer: KafkaConsumer, place: TopicPartition, *, heard: bool
     ) -> None:
-        """Ask the broker for an offset where no record came for `silence_s`.
+        """Ask the broker for an offset if no record came for `silence_s`.
 
-        An empty poll does not tell whether it still answers.
+        An empty poll does not show whether it still answers.
         """
         if not heard and monotonic() - self._heard > self.silence_s:
             consumer.beginning_offsets([place], timeout_ms=self.probe_ms)
@@ -115,10 +114,9 @@ class Reader(Closing):
 
 
 def leave_group(options: KafkaOptions) -> None:
-    """Take a worker with a name of its own out of its group, or else its partitions wait for it.
+    """Remove a static member from its group, so that others get its partitions at once.
 
-    Closing a consumer does this for workers without a name only. What fails is left to the session
-    timeout.
+    Closing a consumer does so for other members only. If it fails, the session timeout does it.
     """
     named = MemberToRemove(group_instance_id=options.worker)
     failures = (BrokerError, ConfigurationError, KafkaError, OSError)
@@ -142,15 +140,14 @@ def patient_poll(
     max_records: int = POLL_RECORDS,
     joining: Callable[[], bool] = lambda: False,
 ) -> dict[TopicPartition, list[Any]]:
-    """Poll until something comes, for at most `wait_s`, without keeping a core busy.
+    """Poll until records come, for at most `wait_s`, without keeping a core busy.
 
-    A poll that waits asks again as soon as the broker answers "nothing yet". Brokers should let
-    such a question wait; some do not, and an idle job would spin.
+    kafka-python repeats a request as soon as the broker answers that there is nothing. Some brokers
+    do so at once, and an idle job would spin; so polls do not wait, but pause in between.
 
-    While the group is `joining` a poll does wait, and longer than asked: kafka-python forgets a
-    join that ends between two polls and starts the next, so that short polls can go on for ever.
-    Where it began to join because the topic's partitions have changed, it does not even start the
-    next: it would stay out of the group, without a record or an error, if it was not told to.
+    While the group is `joining`, a poll waits at least `JOIN_S`. kafka-python forgets a join that
+    ends between two polls, so that short polls might never join. After a change of the topic's
+    partitions it does not even start another join; `request_rejoin` does.
     """
     deadline = monotonic() + wait_s
     while True:
@@ -168,7 +165,7 @@ def patient_poll(
 
 @contextmanager
 def broker_errors(action: str) -> Iterator[None]:
-    """Turn kafka-python's errors into BrokerError, or ConfigurationError where waiting is no use.
+    """Turn kafka-python's errors into BrokerError, or ConfigurationError if retrying cannot help.
 
     `action` completes "cannot …" in the message.
     """
@@ -185,17 +182,17 @@ def broker_errors(action: str) -> Iterator[None]:
 
 
 def connection_arguments(options: KafkaOptions) -> dict[str, Any]:
-    """Return what every client takes; holds the password, so never log it."""
+    """Return the arguments of every client; they have the password, so never log them."""
     request_ms = int(options.request_timeout_s * 1000)
     return {
         "bootstrap_servers": [part.strip() for part in options.bootstrap.split(",")],
         "client_id": "radarstream",
         "request_timeout_ms": request_ms,
         "connections_max_idle_ms": request_ms + 9 * 60_000,
-        "metadata_max_age_ms": 60_000,  # notice new partitions, or a topic created anew
-        "reconnect_backoff_max_ms": 2_000,  # soon after a broker came back
+        "metadata_max_age_ms": 60_000,  # to notice new partitions and topics
+        "reconnect_backoff_max_ms": 2_000,
         "bootstrap_timeout_ms": min(request_ms, 10_000),
-        # Largest answer that is read at all; a topic's records must stay below.
+        # Largest answer that is read; a topic's records must be smaller.
         "receive_message_max_bytes": 4 * options.written_bytes + FETCH_BYTES,
         "security_protocol": options.security,
     } | _security(options)
@@ -204,7 +201,7 @@ def connection_arguments(options: KafkaOptions) -> dict[str, Any]:
 def consumer_arguments(
     options: KafkaOptions, group: str | None, poll_records: int = POLL_RECORDS
 ) -> dict[str, Any]:
-    """Return what a consumer takes: nothing is committed or created unless it is asked for."""
+    """Return the arguments of a consumer, which commits and creates nothing by itself."""
     return connection_arguments(options) | {
         "group_id": group,
         "enable_auto_commit": False,
@@ -215,7 +212,7 @@ def consumer_arguments(
         "max_poll_records": poll_records,
         "max_poll_interval_ms": int(options.poll_interval_s * 1000),
         "session_timeout_ms": int(options.session_timeout_s * 1000),
-        # They have a thread of their own, so a long batch does not stop them.
+        # Heartbeats have their own thread, so that a long batch does not stop them.
         "heartbeat_interval_ms": int(min(3.0, options.session_timeout_s / 3) * 1000),
         "fetch_min_bytes": 1,
         "fetch_max_wait_ms": 500,
@@ -226,7 +223,7 @@ def consumer_arguments(
 
 
 def producer_arguments(options: KafkaOptions) -> dict[str, Any]:
-    """Return what a producer takes: every record once and in order, on all in-sync replicas."""
+    """Return the arguments of a producer: each record once, in order, on all in-sync replicas."""
     compression = None if options.compression == "none" else options.compression
     return connection_arguments(options) | {
         "acks": "all",
@@ -243,7 +240,7 @@ def producer_arguments(options: KafkaOptions) -> dict[str, Any]:
 
 
 def _opened(kind: Callable[..., ClientT], arguments: dict[str, Any]) -> ClientT:
-    """Construct a client; one that cannot connect leaves no thread and no socket behind."""
+    """Construct a client; if it cannot connect, end its threads and sockets."""
     networks: list[ReportingClient] = []
 
     def network(**given: Any) -> ReportingClient:
@@ -264,7 +261,7 @@ def _opened(kind: Callable[..., ClientT], arguments: dict[str, Any]) -> ClientT:
 
 
 def check_security(options: KafkaOptions) -> None:
-    """Raise ConfigurationError, before anything connects: no user, password or such file."""
+    """Raise ConfigurationError if the user, the password or a file is missing."""
     _security(options)
 
 

@@ -1,4 +1,4 @@
-"""Decompression of record batches that stops at a size, for every codec of Kafka."""
+"""Decompresses record batches up to a size, for every codec of Kafka."""
 
 import gzip
 import struct
@@ -25,7 +25,7 @@ STREAMS: Mapping[int, Callable[[BytesIO], Any]] = MappingProxyType(
     }
 )
 CODECS = (SNAPPY, *STREAMS)
-XERIAL = b"\x82SNAPPY\x00"  # begins a snappy stream as Kafka's clients write it
+XERIAL = b"\x82SNAPPY\x00"  # beginning of a snappy stream of Kafka's clients
 XERIAL_HEADER_BYTES = 16
 BROKEN = (
     EOFError,
@@ -39,10 +39,10 @@ BROKEN = (
 
 
 def decompressed(codec: int, data: bytes, most: int) -> bytes:
-    """Return the records of a batch, by the codec's number in its attributes.
+    """Decompress the records of a batch, by the codec's number in its attributes.
 
-    Raises InputError: OVERSIZED_RECORD when they take more than `most` bytes, INVALID_ENCODING when
-    the data is damaged or the codec unknown. Never holds more than twice `most`.
+    Raises InputError: OVERSIZED_RECORD above `most` bytes, INVALID_ENCODING if the data is damaged
+    or the codec unknown. Takes at most twice `most` bytes of memory.
     """
     if codec not in CODECS:
         raise InputError(ReasonClass.INVALID_ENCODING, f"there is no compression codec {codec}")
@@ -62,7 +62,7 @@ def decompressed(codec: int, data: bytes, most: int) -> bytes:
 
 
 def too_large(most: int) -> InputError:
-    """Return what is said of a batch above the limit; the same words whatever its true size."""
+    """Return the error for a batch above the limit."""
     return InputError(
         ReasonClass.OVERSIZED_RECORD,
         f"records of more than {most} bytes when decompressed (kafka.decompressed_bytes)",
@@ -77,7 +77,7 @@ def _pieces(codec: int, data: bytes, most: int) -> Iterator[bytes]:
 
 
 def _snappy(data: bytes, most: int) -> Iterator[bytes]:
-    """Snappy does not stream, but a block begins with its decompressed size."""
+    """Decompress block by block; a block of snappy begins with its decompressed size."""
     for block in _snappy_blocks(data):
         if cramjam.snappy.decompress_raw_len(block) > most:
             raise too_large(most)

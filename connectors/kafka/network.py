@@ -1,7 +1,7 @@
 """The client's network, which remembers why it could not connect.
 
-kafka-python tries again until its time is up, and then only says that it could not. Here a refused
-password or a certificate of somebody else ends the attempts; other reasons are told at their end.
+kafka-python retries until a timeout, and then does not say why it failed. Here a refused password
+or an untrusted certificate ends the attempts; other reasons are reported at the timeout.
 """
 
 import ssl
@@ -17,13 +17,13 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-# Numbers of OpenSSL: a certificate that is not valid yet, or no longer. The broker's, or the clock,
-# may be mended while we wait; a wrong name or authority is a matter of our settings.
+# OpenSSL's codes for certificates that are not yet, or no longer, valid. Others may repair these
+# while we retry; a wrong name or authority needs other settings.
 OUT_OF_DATE = (9, 10)
 
 
 class UntrustedBrokerError(KafkaError):  # type: ignore[misc]
-    """The broker's certificate has another name, or is of an authority that we do not know."""
+    """The broker's certificate has another name or an unknown authority."""
 
 
 REFUSED = (
@@ -35,12 +35,12 @@ REFUSED = (
 
 
 class ReportingManager(KafkaConnectionManager):  # type: ignore[misc]
-    """Connections, and the last `failure` to make one."""
+    """The connections of a client, and the last `failure` to make one."""
 
     failure: Exception | None = None
 
     def get_connection(self, node_id: Any, *given: Any, **named: Any) -> Any:
-        """As the client's; raises the failure where trying again is no use."""
+        """Return a connection as the client does; raise a failure that retrying cannot repair."""
         if isinstance(self.failure, REFUSED):
             raise self.failure
         known = node_id in self._conns
@@ -52,8 +52,8 @@ class ReportingManager(KafkaConnectionManager):  # type: ignore[misc]
     def _watch(self, connection: Any) -> None:
         """Note why a new connection fails.
 
-        A broker refuses and hangs up. The end may be noticed before the refusal; if that is read at
-        all, the connection is closed with it.
+        After a refusal the broker disconnects. The client may notice that first; if it reads the
+        refusal, it passes it to `close`.
         """
         close = connection.close
 
@@ -67,7 +67,7 @@ class ReportingManager(KafkaConnectionManager):  # type: ignore[misc]
 
     def _note(self, failure: Exception) -> None:
         untrusted = distrusts_broker(failure)
-        if not isinstance(self.failure, REFUSED):  # later ones say less
+        if not isinstance(self.failure, REFUSED):  # later failures say less
             self.failure = UntrustedBrokerError(*failure.args) if untrusted else failure
 
 
@@ -81,6 +81,6 @@ class ReportingClient(KafkaNetClient):  # type: ignore[misc]
 
 
 def distrusts_broker(error: BaseException) -> bool:
-    """Whether a connection failed at the broker's certificate, although it is not out of date."""
+    """Whether a connection failed at the broker's certificate, and not because of its dates."""
     cause = error.__context__
     return isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_code not in OUT_OF_DATE

@@ -1,4 +1,4 @@
-"""How to reach Kafka and what its topics look like."""
+"""Settings of Kafka and its topics."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ LAST_PORT = 65_535
 
 
 def checked_servers(bootstrap: str) -> str:
-    """Refuse what no broker can be found by, before ten seconds are spent on it. Raises ValueError.
+    """Check addresses of brokers, because a wrong one costs a long timeout. Raises ValueError.
 
     >>> checked_servers("kafka-1:9092, [::1]:9092")
     'kafka-1:9092, [::1]:9092'
@@ -98,13 +98,13 @@ class KafkaOptions(Section):
             raise ValueError("delivery_timeout_s must be at least request_timeout_s + 1")
         if self.poll_interval_s < self.session_timeout_s:  # polls may be rarer than heartbeats
             raise ValueError("poll_interval_s must be at least session_timeout_s")
-        if self.decompressed_bytes < self.written_bytes:  # what we write ourselves
+        if self.decompressed_bytes < self.written_bytes:
             raise ValueError(f"decompressed_bytes must be at least {self.written_bytes}")
         return self
 
     @property
     def written_bytes(self) -> int:
-        """Largest record that is written: a dead letter holds a snapshot record in base64."""
+        """Largest record that is written: a dead letter with a snapshot record in base64."""
         return self.message_bytes * 4 // 3 + ENVELOPE_BYTES
 
     def topic(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""One partition of the snapshot topic, read from any offset by whoever keeps the offsets itself."""
+"""Reads one partition of the snapshot topic for a caller that keeps the offsets itself."""
 
 from contextlib import suppress
 from typing import Any
@@ -15,10 +15,10 @@ from radarstream.schemas.records import RawRecord
 
 
 class KafkaPartition(Reader):
-    """Reads on where it is told to; what it tells the consumer group decides nothing.
+    """Reads from the offset of `seek`. Connects on the first poll.
 
-    `group` only shows others how far reading has come: give it a name of its own, for the offsets
-    may lie beyond what has been folded. Connects on the first poll.
+    The commits of `group` only show others the progress. Give it a name that no job has, because
+    they may be ahead of what has been folded.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class KafkaPartition(Reader):
         return int(self._place.partition)
 
     def seek(self, offset: int) -> None:
-        """Go on at `offset`."""
+        """Continue at `offset`."""
         self._next = offset
         self._drained = False
         if self._consumer is not None:
@@ -47,8 +47,8 @@ class KafkaPartition(Reader):
     def poll(self, *, max_records: int, timeout_s: float) -> list[RawRecord]:
         """Return the next records, none after the time-out.
 
-        Raises BrokerError, and ConfigurationError when the partition does not reach up to where
-        it was read before, so that its offsets mean something else now.
+        Raises BrokerError, and ConfigurationError if the partition ends before offsets that were
+        read earlier, so that it is another log now.
         """
         consumer = self._connected()
         with broker_errors("read snapshots"):
@@ -60,7 +60,7 @@ class KafkaPartition(Reader):
         return [raw_record(r, self._epoch, self._options.message_bytes) for r in records]
 
     def position(self) -> int:
-        """Return the offset that is read next: there may be gaps between offsets."""
+        """Return the offset to read next; offsets may have gaps."""
         return self._next
 
     def drained(self) -> bool:
@@ -68,10 +68,7 @@ class KafkaPartition(Reader):
         return self._drained
 
     def remember(self, next_offset: int) -> None:
-        """Tell `note`, then the consumer group, how far reading has come.
-
-        That the broker does not hear it is no error.
-        """
+        """Report the progress to `note` and the consumer group, ignoring errors of the broker."""
         if self._consumer is None or next_offset <= self._remembered:
             return
         self._remembered = next_offset

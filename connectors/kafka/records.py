@@ -1,4 +1,4 @@
-"""A consumer's record as a raw record: bytes, place and what makes them unusable."""
+"""Turns a consumer's record into a raw record: bytes, place and why they are unusable."""
 
 from typing import Any
 from uuid import UUID
@@ -13,13 +13,13 @@ LONGEST_COUNT = 6  # digits
 
 
 def log_epoch(consumer: KafkaConsumer, topic: str) -> str:
-    """Return the topic's id, or the cluster's id on brokers before 2.8, which have no topic ids.
+    """Return the topic's id, or the cluster's id on brokers before 2.8; it has no "/".
 
-    A topic that is deleted and created again gets another id. A cluster id changes only with the
-    cluster: on such brokers, create a topic anew under another name or prefix. As the client last
-    heard it; no request is made. Free of "/".
+    A topic that is deleted and created again has another id. Brokers before 2.8 have no topic ids:
+    there, create the topic again under another name. The id is the one that the client knows,
+    without a request.
     """
-    cluster = consumer._cluster  # the client has no public way to either id
+    cluster = consumer._cluster  # the client has no public access to either id
     identity = cluster.topic_id(topic)
     if identity is not None and UUID(str(identity)).int:
         return str(identity)
@@ -27,11 +27,10 @@ def log_epoch(consumer: KafkaConsumer, topic: str) -> str:
 
 
 def raw_record(record: Any, epoch: str, message_bytes: int) -> RawRecord:
-    """Name a record for ever by `epoch/topic/partition` and offset.
+    """Return a raw record, identified by `epoch/topic/partition` and offset.
 
-    A tombstone, and a record above `message_bytes`, which no dead letter could carry, are marked
-    as unusable; of the latter the first `message_bytes` are kept. So is a batch that could not be
-    read, as one record.
+    A tombstone, an unreadable batch and a record above `message_bytes`, which no dead letter could
+    carry, are marked as unusable; `message_bytes` of them are kept.
     """
     payload: bytes = record.value or b""
     reason, detail = None, ""
@@ -56,7 +55,7 @@ def raw_record(record: Any, epoch: str, message_bytes: int) -> RawRecord:
 
 
 def attempts(headers: list[tuple[str, bytes]]) -> int:
-    """Read how often the record was tried; 1 when it does not say so, or says nonsense.
+    """Read how often the record was tried; 1 without a valid header.
 
     >>> attempts([("radarstream-attempts", b"3")]), attempts([("radarstream-attempts", b"-3")])
     (3, 1)

@@ -1,4 +1,4 @@
-"""Events to Kafka: binary CloudEvents, durable on all in-sync replicas on return."""
+"""Writes events to Kafka as binary CloudEvents, durable on all in-sync replicas."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,11 +19,11 @@ from radarstream.schemas.codec import binary_headers, clean
 from radarstream.schemas.errors import BrokerError, ConfigurationError, RecordTooLargeError
 from radarstream.schemas.records import OutboxRecord
 
-MARGIN_S = 1.0  # the client fails what is overdue itself, a little late
+MARGIN_S = 1.0  # by which the client's own timeouts are late
 
 
 class Message(NamedTuple):
-    """A record as it is written. `topic` is without the prefix; no value: a tombstone."""
+    """A record to write. `topic` has no prefix; without a value it is a tombstone."""
 
     topic: str
     key: str
@@ -34,10 +34,9 @@ class Message(NamedTuple):
 class KafkaSink(Closing):
     """Publishes events on our topics, in order per key.
 
-    Connects on first use. After a failure everything of that call must be published again, which
-    leaves copies with the same event id. Record timestamps are those of publication: retention
-    goes by them, and would delete answers about years ago at once. Event time is in `ce_time`.
-    Not thread-safe.
+    Connects on first use. After a failure, publish all records of that call again, which leaves
+    copies with the same event id. Timestamps of records are those of publication, because retention
+    depends on them; the header `ce_time` has the event time. Not thread-safe.
     """
 
     def __init__(self, options: KafkaOptions) -> None:
@@ -45,21 +44,21 @@ class KafkaSink(Closing):
         self._producer: KafkaProducer | None = None
 
     def publish(self, records: Sequence[OutboxRecord]) -> None:
-        """Return only when every record is durable. Raises BrokerError when any is not.
+        """Return when every record is durable. Raises BrokerError otherwise.
 
-        Raises RecordTooLargeError for a record that its topic does not take, before its limit is
-        raised, and ConfigurationError for a topic that we may not write to.
+        Raises RecordTooLargeError for a record above its topic's limit, and ConfigurationError for
+        a topic that we have no right to write to.
         """
         self.send(
             [Message(r.topic, r.key, r.data, tuple(binary_headers(r.envelope))) for r in records]
         )
 
     def retract(self, topic: str, key: str) -> None:
-        """Write a tombstone, so that a compacted topic forgets the key. Raises BrokerError."""
+        """Write a tombstone, which deletes a key of a compacted topic. Raises BrokerError."""
         self.send([Message(topic, key, None)])
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Write records that need be no events. As `publish`."""
+        """Write records of any kind, as `publish`."""
         if not messages:
             return
         if self._producer is None:
@@ -69,7 +68,7 @@ class KafkaSink(Closing):
                 self._send_all(self._producer, messages)
         except BrokerError as error:
             self.close()
-            # Who may write to no topic at all is refused before the client names one.
+            # This refusal comes before the client names a topic.
             if ClusterAuthorizationFailedError.__name__ in str(error):
                 topics = ", ".join(sorted({self._options.topic(m.topic) for m in messages}))
                 raise ConfigurationError(f"may not write to {topics}") from error
@@ -79,11 +78,11 @@ class KafkaSink(Closing):
             raise
 
     def close(self) -> None:
-        """Disconnect. What `publish` has returned from is durable already."""
+        """Disconnect; published records are durable already."""
         producer, self._producer = self._producer, None
         if producer is not None:
             with suppress(KafkaError, OSError):
-                # Never leave it trying: records of a failed call would come after later ones.
+                # With a timeout: records of a failed call must not come after later ones.
                 producer.close(timeout=self._longest_wait_s)
 
     def _send_all(self, producer: KafkaProducer, messages: Sequence[Message]) -> None:
@@ -105,7 +104,7 @@ class KafkaSink(Closing):
 
 @contextmanager
 def _explained(topic: str, size: int) -> Iterator[None]:
-    """Say which topic refused a record for its size, and what to raise."""
+    """Turn a refusal for size into an error that says which limit to raise."""
     try:
         yield
     except (MessageSizeTooLargeError, RecordListTooLargeError) as error:

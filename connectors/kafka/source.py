@@ -1,4 +1,4 @@
-"""The log of snapshots: records with their place, read again from the last commit."""
+"""Reads the log of snapshots from the last commit: records with their places."""
 
 import logging
 from collections import deque
@@ -32,14 +32,14 @@ logger = logging.getLogger(__name__)
 
 
 def ignored(_: Mapping[tuple[str, int], int]) -> None:
-    """Nobody keeps offsets beside the broker."""
+    """Ignore offsets: only the broker keeps them."""
 
 
 class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Notes on the client's thread, for the thread that polls, how the group is being split.
+    """Passes assignments of partitions from the client's thread to the thread that polls.
 
-    Nothing is committed on revocation: what was not committed is read again by the next owner,
-    which folds nothing twice.
+    A revocation commits nothing: the next owner reads uncommitted records again and folds none
+    twice.
     """
 
     def __init__(self) -> None:
@@ -47,17 +47,17 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._joined = Event()
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Note them; called before each join, also when the group forgot us."""
+        """Note revoked partitions; called before each join, also after a removal by the group."""
         self._joined.clear()
         for place in revoked:
             self._revoked.put(place.partition)
 
     def on_partitions_assigned(self, _assigned: Collection[TopicPartition]) -> None:
-        """Note that the split is done."""
+        """Note that the assignment is complete."""
         self._joined.set()
 
     def joining(self) -> bool:
-        """Return whether the group is still being split."""
+        """Whether an assignment is going on."""
         return not self._joined.is_set()
 
     def taken(self) -> set[int]:
@@ -70,18 +70,15 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class KafkaLog(Reader):
-    """The snapshot topic, read by partition.
+    """Reads the snapshot topic by partition.
 
-    With `membership` "assign", this worker reads all partitions or the given ones, as nobody
-    tells it otherwise: joining takes no time, and two workers with the same partition repeat each
-    other's work without harm. With "group", the broker splits the partitions among the workers
-    that run, and takes them away again.
+    With `membership` "assign", this worker reads all partitions or the given ones; two workers with
+    the same partition repeat each other's work without harm. With "group", the broker divides the
+    partitions among the workers.
 
-    Connects when it is first polled, and again after an error. With "assign" it then goes on at
-    the next record that was not yet returned, so a caller that keeps what it polled neither
-    loses nor doubles anything; with "group" it goes on at the last commit.
-    `note` is told what will be committed, `insist` what the group has committed of partitions that
-    the broker gave.
+    Connects on the first poll, and again after an error. Then it continues with "assign" at the
+    next record that it had not returned, with "group" at the last commit. It calls `note` with
+    offsets before a commit, and `insist` with the group's commits of newly assigned partitions.
     """
 
     def __init__(
@@ -100,7 +97,7 @@ class KafkaLog(Reader):
         self._note, self._insist = note, insist
         self._wanted = frozenset(partitions)
         self._in_group = membership == "group"
-        self._member = False  # also after an error, until another worker has our name
+        self._member = False  # stays true after an error, unless another worker has our name
         self._epoch = ""
         self._partitions: frozenset[int] = frozenset()
         self._next: dict[int, int] = {}  # by partition, the first offset not yet returned
@@ -109,10 +106,10 @@ class KafkaLog(Reader):
         self._unread: dict[int, int] = {}
 
     def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
-        """Return new records, offsets ascending within a partition; none after the time-out.
+        """Return new records as soon as there are some, none after the time-out.
 
-        Returns as soon as there is something. Raises BrokerError when the broker fails or does
-        not answer, ConfigurationError when a partition that was asked for does not exist.
+        Offsets ascend within a partition. Raises BrokerError if the broker fails or does not
+        answer, ConfigurationError if a given partition does not exist.
         """
         deadline = monotonic() + timeout_s
         with self._connected("read snapshots") as consumer:
@@ -133,14 +130,13 @@ class KafkaLog(Reader):
         return [raw_record(r, self._epoch, self._options.message_bytes) for r in polled]
 
     def partitions(self) -> frozenset[int]:
-        """Partitions read at present; none before the first poll."""
+        """Return the partitions being read; none before the first poll."""
         return self._partitions
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
-        """Remember per partition where to read on after a restart. Raises BrokerError.
+        """Commit where to continue after a restart, by partition. Raises BrokerError.
 
-        Left out are partitions that another worker has now, and offsets that this log never
-        returned because it was created anew since.
+        Leaves out partitions that another worker has now, and offsets of an earlier log.
         """
         with self._connected("commit offsets") as consumer:
             held = {
@@ -153,11 +149,11 @@ class KafkaLog(Reader):
                 self._commit(consumer, self._topic, held)
 
     def unread(self) -> dict[int, int]:
-        """Records per partition that were not yet returned, as far as the last poll could tell."""
+        """Return the number of unread records by partition, as of the last poll."""
         return dict(self._unread)
 
     def close(self) -> None:
-        """Disconnect; in a group, the others get the partitions at once."""
+        """Disconnect; the other members of a group get the partitions at once."""
         self._disconnect()
         if self._member and self._options.worker:
             leave_group(self._options)
@@ -169,10 +165,8 @@ class KafkaLog(Reader):
 
     @contextmanager
     def _connected(self, action: str) -> Iterator[KafkaConsumer]:
-        """Give a working consumer; after an error the next call gets a new one.
-
-        So does an error of the database, which `insist` and `note` ask: records that the consumer
-        had fetched are in nobody's hand.
+        """Yield a consumer; after an error, also of `insist` and `note`, the next call connects a
+        new one, because fetched records were lost.
         """
         try:
             if self._consumer is None:
@@ -180,7 +174,7 @@ class KafkaLog(Reader):
             with broker_errors(action):
                 yield self._consumer
         except Exception as error:
-            # Out of the group only for now: the same consumer joins again in its next poll.
+            # After these errors the same consumer joins again in its next poll.
             if not isinstance(error.__cause__, (CommitFailedError, RebalanceInProgressError)):
                 self._disconnect()
             if isinstance(error.__cause__, FencedInstanceIdError):
@@ -208,10 +202,10 @@ class KafkaLog(Reader):
             consumer.seek(TopicPartition(self._topic, partition), offset)
 
     def _fetch(self, consumer: KafkaConsumer, wait_s: float, room: int, polled: list[Any]) -> None:
-        """Fetch into `_fetched`; drop what belongs to partitions that were revoked meanwhile.
+        """Fetch into `_fetched`, and drop records of partitions that were revoked meanwhile.
 
-        kafka-python goes on where it was in a revoked partition that it is given again, although
-        what is dropped here lies before: such a partition goes back to its last commit.
+        A partition that is revoked and assigned again goes back to its last commit, because
+        kafka-python would continue after the dropped records.
         """
         joining = self._membership.joining if self._in_group else bool
         batches = patient_poll(consumer, wait_s, room, joining)
@@ -236,7 +230,7 @@ class KafkaLog(Reader):
             self._go_back(consumer, partition)
 
     def _check(self, consumer: KafkaConsumer, *, heard: bool) -> None:
-        """Notice a log that was created anew, grew or fell silent; raises BrokerError."""
+        """Raise BrokerError if the log was created again, grew or does not answer."""
         some = TopicPartition(self._topic, min(self._partitions, default=0))
         self._check_answers(consumer, some, heard=heard)
         cut = [p for p in self._partitions if self._end(consumer, p) < self._next.get(p, 0)]
@@ -245,12 +239,12 @@ class KafkaLog(Reader):
             self._go_back(consumer, partition)
         existing = frozenset(consumer.partitions_for_topic(self._topic))
         grown = not self._in_group and not self._wanted and existing != self._partitions
-        recreated = bool(cut) and not self._in_group  # a new connection tells the log's new name
+        recreated = bool(cut) and not self._in_group  # a new connection reads the new epoch
         if grown or recreated or log_epoch(consumer, self._topic) != self._epoch:
-            raise BrokerError(f"{self._topic} has changed: reading on in a moment")
+            raise BrokerError(f"{self._topic} has changed: reading continues in a moment")
 
     def _go_back(self, consumer: KafkaConsumer, partition: int) -> None:
-        """Read on at the last commit, or from the start where the partition ends before it."""
+        """Continue at the last commit, or at the start if the partition ends before that."""
         committed = self._committed(consumer, partition)
         self._next[partition] = committed if committed <= self._end(consumer, partition) else 0
         consumer.seek(TopicPartition(self._topic, partition), self._next[partition])
@@ -260,7 +254,7 @@ class KafkaLog(Reader):
         return int(consumer.committed(place, timeout_ms=self._timeout_ms) or 0)
 
     def _end(self, consumer: KafkaConsumer, partition: int) -> float:
-        """Where the partition ends as the last answer told; end_offsets is not right everywhere."""
+        """Return the end in the last answer; `end_offsets` is not reliable on every broker."""
         end = consumer.highwater(TopicPartition(self._topic, partition))
         return inf if end is None else float(end)
 

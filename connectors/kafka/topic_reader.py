@@ -1,8 +1,7 @@
-"""Read whole topics as a bystander, or as the one reader that commits for its group; tell where
-partitions begin and end, and how far a group has come.
+"""Reads whole topics, with or without commits for a group, and the offsets of partitions.
 
-Partitions are assigned, not subscribed to: reading begins at once and nobody else is disturbed.
-Partitions that are added later are seen at the next start.
+Partitions are assigned, not subscribed to: reading begins at once and disturbs no other member.
+Partitions that are added later are read after the next start.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,16 +20,16 @@ from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.times import milliseconds, time_at
 
 Start = Literal["beginning", "latest"] | datetime
-LATEST_MS = 253_402_300_799_000  # the end of the year 9999; writers choose their time stamps
+LATEST_MS = 253_402_300_799_000  # the end of the year 9999; writers may set any timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """One record as the broker gave it; everything in it is untrusted.
+    """One record as the broker sent it; all of it is untrusted.
 
-    `topic` has no prefix, `timestamp` (aware, UTC) is when the record was written. Of headers
-    with the same name the last one counts. `value` is None for a tombstone. With a `refusal` the
-    record stands for a batch that cannot be read, and `value` is the batch.
+    `topic` has no prefix; `timestamp` (UTC) is when the record was written. Of headers with the
+    same name, the last one counts. `value` is None for a tombstone. With a `refusal`, `value` is an
+    unreadable batch.
     """
 
     topic: str
@@ -43,18 +42,18 @@ class TopicRecord:
     refusal: InputError | None = None
 
     def read(self) -> bytes:
-        """Return what is to be decoded, nothing for a tombstone. Raises InputError: the refusal."""
+        """Return the bytes to decode, b"" for a tombstone. Raises the refusal, if any."""
         if self.refusal is not None:
             raise self.refusal
         return self.value or b""
 
 
 class TopicReader(Reader):
-    """All partitions of some topics (named without the prefix), in order within a partition.
+    """Reads all partitions of topics (named without the prefix), each in order.
 
-    Without `group`, or where the group has committed nothing, reading begins at `start`: the
-    oldest record, the next one to come, or the first one written at a time or later. Raises
-    BrokerError, also for a topic that does not exist, and ConfigurationError.
+    Without commits of a `group`, reading begins at `start`: the oldest record, the next new one, or
+    the first one written at a time or later. Raises BrokerError, also for a topic that does not
+    exist, and ConfigurationError.
     """
 
     silence_s = 3.0
@@ -91,8 +90,8 @@ class TopicReader(Reader):
     def poll(self, *, timeout_s: float) -> list[TopicRecord]:
         """Return the next records, none after the time-out.
 
-        Raises BrokerError while the broker does not answer; polling again goes on where the last
-        good poll ended.
+        Raises BrokerError if the broker does not answer; the next poll continues after the last
+        successful one.
         """
         with broker_errors("read on"):
             polled = patient_poll(self._reading, timeout_s)
@@ -100,12 +99,12 @@ class TopicReader(Reader):
         return [self._record(record) for records in polled.values() for record in records]
 
     def at_end(self) -> bool:
-        """Whether everything was polled that was there when the ends were first seen."""
+        """Whether all records were polled that existed when the ends were first read."""
         with broker_errors("find the end"):
             for partition in self._partitions:
                 highwater = self._reading.highwater(partition)
                 if highwater is not None and partition not in self._seen_end:
-                    self._seen_end.add(partition)  # brokers may tell too little before a fetch
+                    self._seen_end.add(partition)  # brokers may report less before a fetch
                     self._ends[partition] = max(self._ends[partition], highwater)
                 if self._position(partition) < self._ends[partition]:
                     return False
@@ -117,17 +116,17 @@ class TopicReader(Reader):
             yield from self.poll(timeout_s=1.0)
 
     def places(self) -> dict[int, int]:
-        """Where each partition is read on; for a reader of a single topic."""
+        """Return the next offset of each partition, for a reader of a single topic."""
         with broker_errors("find the place"):
             return {p.partition: self._position(p) for p in self._partitions}
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
-        """Remember for the group where to read on; for a reader of a single topic."""
+        """Commit the group's next offsets, for a reader of a single topic."""
         with broker_errors("commit"):
             self._commit(self._reading, self._partitions[0].topic, next_offsets)
 
     def epoch(self) -> str:
-        """The name of the log; for a reader of a single topic."""
+        """Return the epoch of the log, for a reader of a single topic."""
         return log_epoch(self._reading, self._partitions[0].topic)
 
     def _seek(self, start: Start, *, committing: bool) -> None:
@@ -150,7 +149,7 @@ class TopicReader(Reader):
     def _position(self, partition: TopicPartition) -> int:
         place: int | None = self._reading.position(partition, timeout_ms=self._timeout_ms)
         if place is None:
-            raise BrokerError(f"cannot tell where {partition.topic} is read on")
+            raise BrokerError(f"the next offset of {partition.topic} is unknown")
         return place
 
     def _record(self, record: Any) -> TopicRecord:
@@ -169,10 +168,9 @@ class TopicReader(Reader):
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Of one partition: the first kept record, the one after the last, what the group committed.
+    """Offsets of one partition: its first record, its end, and the group's commit.
 
-    `committed` is None without a group, and where the group has committed nothing. `epoch` names
-    the log as records do.
+    `committed` is None without a group or a commit. `epoch` is as in records.
     """
 
     first: int
@@ -182,15 +180,15 @@ class Offsets:
 
     @property
     def lag(self) -> int:
-        """Records that the group has not committed."""
+        """Number of records that the group has not committed."""
         start = self.first if self.committed is None else max(self.first, self.committed)
         return max(0, self.end - start)
 
 
 class OffsetReader(Reader):
-    """Asks for the offsets of a topic (named without the prefix) over a connection of its own.
+    """Reads the offsets of a topic (named without the prefix) over its own connection.
 
-    Reads no record and joins no group. Connects when it is first asked, and again after an error.
+    It reads no records and joins no group. Connects on first use, and again after an error.
     """
 
     def __init__(
@@ -201,9 +199,9 @@ class OffsetReader(Reader):
         self._group = group
 
     def read(self) -> dict[int, Offsets]:
-        """Return the offsets by partition at this moment.
+        """Return the present offsets by partition.
 
-        Raises BrokerError, also when there is no such topic, and ConfigurationError.
+        Raises BrokerError, also if the topic does not exist, and ConfigurationError.
         """
         consumer = self._consumer or self._open(self._group)
         try:
@@ -221,7 +219,7 @@ class OffsetReader(Reader):
             for place in places
         }
         first = consumer.beginning_offsets(places, timeout_ms=timeout_ms)
-        # Last: what is committed later cannot lie beyond. Test brokers may tell too little here.
+        # The ends are read last, so that no commit is beyond them.
         end = consumer.end_offsets(places, timeout_ms=timeout_ms)
         epoch = log_epoch(consumer, self._topic)
         return {p.partition: Offsets(first[p], end[p], committed[p], epoch) for p in places}
@@ -230,6 +228,6 @@ class OffsetReader(Reader):
 def partition_offsets(
     options: KafkaOptions, *, topic: str = SNAPSHOTS, group: str | None = None
 ) -> dict[int, Offsets]:
-    """Return the offsets of a topic's partitions once. As `OffsetReader.read`."""
+    """Read the offsets of a topic once, as `OffsetReader.read`."""
     with OffsetReader(options, topic=topic, group=group) as reader:
         return reader.read()

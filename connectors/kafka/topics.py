@@ -1,4 +1,4 @@
-"""Our topics on the cluster: created when missing, compared with the settings when not."""
+"""Creates our topics on the cluster, and compares existing ones with the settings."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
@@ -17,19 +17,19 @@ from radarstream.schemas.errors import BrokerError
 
 TOPICS = tuple(dict.fromkeys(schema.topic for schema in WIRE_SCHEMAS.values()))
 COMPACTED = "answers.defended"
-BATCH_HEADER_BYTES = 2**10  # a limit of the broker's counts the batch around a record
+BATCH_HEADER_BYTES = 2**10  # the broker's limit includes the batch around a record
 HOUR_MS = 3_600_000
-UNTOLD = "the broker does not tell its settings: DescribeConfigs is not allowed"
+UNKNOWN_SETTINGS = "the settings on the broker are unknown: DescribeConfigs is not allowed"
 READY_MS = 10_000
 LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as it is on the cluster; `partitions` is 0 when it does not exist.
+    """A topic on the cluster; `partitions` is 0 if it does not exist.
 
-    `differences` says what is not as the settings would create it, a sentence each. None of them
-    stops the job: existing topics are their owner's to change.
+    `differences` describes deviations from the settings. They do not stop the job, and it never
+    changes an existing topic.
     """
 
     name: str
@@ -41,15 +41,15 @@ class Topic:
 
     @property
     def exists(self) -> bool:
-        """Whether the job can use it."""
+        """Whether the topic exists."""
         return self.partitions > 0
 
 
 def ensure_topics(options: KafkaOptions) -> list[Topic]:
-    """Create the topics that are missing and describe all of them.
+    """Create missing topics and describe all.
 
-    Existing ones are never changed, so that running it again, or twice at once, is harmless, and
-    no right to create topics is needed when they exist. Raises BrokerError, ConfigurationError.
+    It never changes existing topics, so that repeated or parallel runs are harmless. If all exist,
+    it needs no right to create topics. Raises BrokerError, ConfigurationError.
     """
     with closing(open_admin(options)) as admin:
         missing = {topic.name for topic in _described(admin, options) if not topic.exists}
@@ -57,7 +57,7 @@ def ensure_topics(options: KafkaOptions) -> list[Topic]:
             _create(admin, options, missing)
         found = _described(admin, options)
         deadline = monotonic() + READY_MS / 1000
-        # Another node than the one that made them answers, and may not know of them yet.
+        # Another node than the one that created them may answer and not know them yet.
         while missing and not all(topic.exists for topic in found) and monotonic() < deadline:
             sleep(LOOK_S)
             found = _described(admin, options)
@@ -68,16 +68,16 @@ def ensure_topics(options: KafkaOptions) -> list[Topic]:
 
 
 def describe_topics(options: KafkaOptions) -> list[Topic]:
-    """Describe our topics as they are, missing ones too. Raises BrokerError, ConfigurationError."""
+    """Describe our topics, also missing ones. Raises BrokerError, ConfigurationError."""
     with closing(open_admin(options)) as admin:
         return _described(admin, options)
 
 
 def wanted_configs(options: KafkaOptions, name: str) -> dict[str, str]:
-    """Return the settings of a topic that we create; `name` is without the prefix.
+    """Return the settings of a topic that we create; `name` has no prefix.
 
-    Of a query's answers the last one is kept for ever, so that a consumer which starts late finds
-    it, and the older ones for the retention time; everything else goes after that time.
+    The topic of answers keeps the last answer of each query for ever, for consumers that start
+    late. All other records are kept for the retention time.
     """
     retention = str(options.retention_hours * HOUR_MS)
     kept = (
@@ -144,5 +144,5 @@ def _topic(
         if present not in (None, expected)
     )
     if not found:
-        differences += (UNTOLD,)
+        differences += (UNKNOWN_SETTINGS,)
     return Topic(name, len(partitions), replication, configs, differences)

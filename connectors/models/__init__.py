@@ -1,1 +1,1 @@
-"""Model backends; each loads its heavy dependency on first use."""
+"""Model backends; each imports its large libraries on first use."""

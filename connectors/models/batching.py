@@ -1,4 +1,4 @@
-"""Batches of requests: equal ones once, neighbours together, results in order."""
+"""Batches of requests: removes duplicates, divides into parts, restores the order."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
@@ -14,19 +14,19 @@ RequestT = TypeVar("RequestT", bound=Hashable)
 
 @runtime_checkable
 class AnswersEach(Protocol):
-    """A generator whose finished completions need not wait for the others of their batch."""
+    """A generator that returns each completion of a batch as soon as it is finished."""
 
     def complete_each(self, prompts: Sequence[Prompt]) -> Iterator[Outcome]:
-        """Yield every prompt's index once, with its completion or why there is none, any order.
+        """Yield the index of every prompt once, in any order, with its completion or ModelError.
 
-        Raises ModelError when no prompt is left that could be answered.
+        Raises ModelError if the whole call fails.
         """
 
 
 def in_order(outcomes: Iterable[Outcome], count: int) -> list[Completion]:
     """Return the completions of prompts 0 to `count` - 1.
 
-    Raises PartialModelError when prompts failed, ModelError when some are missing.
+    Raises PartialModelError if prompts failed, ModelError if outcomes are missing.
     """
     found = dict(outcomes)
     if found.keys() != set(range(count)):
@@ -39,7 +39,7 @@ def in_order(outcomes: Iterable[Outcome], count: int) -> list[Completion]:
 
 
 def places(requests: Iterable[RequestT]) -> dict[RequestT, list[int]]:
-    """Each different request with the indices where it stands."""
+    """Return each distinct request with its indices."""
     found: dict[RequestT, list[int]] = {}
     for index, request in enumerate(requests):
         found.setdefault(request, []).append(index)
@@ -49,7 +49,7 @@ def places(requests: Iterable[RequestT]) -> dict[RequestT, list[int]]:
 def once_each(
     score: Callable[[list[RequestT]], FloatArray], requests: Sequence[RequestT]
 ) -> FloatArray:
-    """Rows of requests, in order, of which `score` is given each different one once."""
+    """Return the rows of requests, in order; `score` gets each distinct request once."""
     row = {request: index for index, request in enumerate(dict.fromkeys(requests))}
     return score(list(row))[[row[request] for request in requests]]
 
@@ -57,7 +57,7 @@ def once_each(
 def split(
     items: Iterable[ItemT], is_full: Callable[[list[ItemT], ItemT], bool]
 ) -> Iterator[list[ItemT]]:
-    """Neighbours in parts; a part ends where it `is_full` for the next item."""
+    """Divide items into parts, in order; a part ends if it `is_full` for the next item."""
     part: list[ItemT] = []
     for item in items:
         if part and is_full(part, item):
@@ -69,6 +69,6 @@ def split(
 
 
 def by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Indices of neighbouring lengths, `size` at a time; longest first, so memory fails early."""
+    """Yield indices of similar lengths, `size` at a time; the longest first, to fail early."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     return split(order, lambda part, _: len(part) == size)

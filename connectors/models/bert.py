@@ -1,7 +1,7 @@
-"""The forward pass of a small BERT in numpy, from weights on this disk.
+"""The forward pass of a small BERT in numpy, from local weights.
 
 Devlin et al., "BERT" (2019), as sentence-transformers runs it for all-MiniLM-L6-v2: post-norm
-layers, exact GELU, the mean over the tokens of a text. It agrees with torch to 1e-6 a component
+layers, exact GELU, mean over the tokens of a text. It agrees with torch to 1e-6 per component
 and needs less than half of its CPU time (`tests/benchmarks/bench_embeddings.py`).
 """
 
@@ -19,16 +19,16 @@ from radarstream.schemas.evidence import FloatArray
 
 Array = NDArray[np.float32]
 
-_MOST_TOKENS: Final = 4096  # of a batch, padding included: bounds memory to about 150 MB
+_MOST_TOKENS: Final = 4096  # of a batch with padding, for at most about 150 MB of memory
 _SETTINGS: Final = {"model_type": "bert", "hidden_act": "gelu"}
 
 
 class Bert:
     """A BERT model with mean pooling.
 
-    `directory` holds config.json, tokenizer.json, sentence_bert_config.json and
-    model.safetensors. Raises ConfigurationError for other architectures, ImportError without the
-    libraries, OSError and ValueError for files that cannot be read.
+    `directory` has config.json, tokenizer.json, sentence_bert_config.json and model.safetensors.
+    Raises ConfigurationError for other architectures, ImportError without the libraries, OSError
+    and ValueError for unreadable files.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -37,7 +37,7 @@ class Bert:
 
         config = json.loads((directory / "config.json").read_bytes())
         if any(config.get(name) != value for name, value in _SETTINGS.items()):
-            raise ConfigurationError(f"the model in {directory} is no BERT with exact GELU")
+            raise ConfigurationError(f"the model in {directory} is not a BERT with exact GELU")
         longest = json.loads((directory / "sentence_bert_config.json").read_bytes())
         weights = load_file(directory / "model.safetensors")
         self._heads = int(config["num_attention_heads"])
@@ -53,7 +53,7 @@ class Bert:
         self._tokenizer.no_padding()
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) float64 means over the tokens of each text, not normalised."""
+        """Return (m, d) float64 means over the tokens of each text, not normalised."""
         tokens = [read.ids for read in self._tokenizer.encode_batch(list(texts))]
         rows = np.empty((len(tokens), self._weights["embeddings.LayerNorm.weight"].size))
         lengths = [len(row) for row in tokens]
@@ -65,7 +65,7 @@ class Bert:
         return rows
 
     def _means(self, rows: Sequence[Sequence[int]]) -> Array:
-        """Mean token states of rows, which are padded to the longest."""
+        """Return the mean token states of rows, padded to the longest."""
         lengths = np.array([len(row) for row in rows])
         mask = np.arange(lengths.max()) < lengths[:, None]
         ids = np.zeros(mask.shape, np.intp)
@@ -80,7 +80,7 @@ class Bert:
         return np.asarray((states * mask[:, :, None]).sum(axis=1) / lengths[:, None], np.float32)
 
     def _layer(self, states: Array, mask: NDArray[np.bool_], name: str) -> Array:
-        """One layer: attention, then two linear maps, each added to its input and normalised."""
+        """Apply attention, then two linear maps, each added to its input and normalised."""
         attended = self._linear(self._attend(states, mask, name), f"{name}attention.output.dense")
         states = self._norm(states + attended, f"{name}attention.output.LayerNorm")
         wide = _gelu(self._linear(states, f"{name}intermediate.dense"))
@@ -89,7 +89,7 @@ class Bert:
         )
 
     def _attend(self, states: Array, mask: NDArray[np.bool_], name: str) -> Array:
-        """Attention of all heads, (m, n, d)."""
+        """Return the attention of all heads, (m, n, d)."""
         m, n, d = states.shape
 
         def heads(part: str) -> Array:
@@ -118,7 +118,7 @@ class Bert:
 
 
 def _gelu(values: Array) -> Array:
-    """GELU with the error function of Abramowitz and Stegun 7.1.26, off by at most 1.5e-7."""
+    """Apply GELU, with erf by Abramowitz and Stegun 7.1.26 (error at most 1.5e-7)."""
     size = np.abs(values) * np.float32(0.5**0.5)
     t = 1 / (1 + np.float32(0.3275911) * size)
     tail = t * np.float32(1.061405429)

@@ -1,7 +1,7 @@
-"""The weights that are installed with us: our own SHA-256 of every file, and their licences.
+"""The bundled weights: the SHA-256 of every file, and their licences.
 
-A package that is exchanged, on its way or on this disk, is not used: the checksums that it brings
-along itself are not asked. They are those of the releases in requirements/*.txt.
+Weights with other checksums than those of the releases in requirements/*.txt are not used. The
+checksums in their own packages do not count, because they may be forged too.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from radarstream.schemas.errors import ConfigurationError
 class Bundled:
     """A model whose weights come from the package index.
 
-    `fingerprint` stands in the ids of whatever uses the model; `sha256` is by file, in hex.
+    `fingerprint` is part of model ids; `sha256` has a hexadecimal checksum by file.
     """
 
     name: str
@@ -61,9 +61,9 @@ MINILM: Final = Bundled(
 
 
 def differing(model: Bundled, files: Mapping[str, Path]) -> list[str]:
-    """Names of files that are not as they were released: changed, missing or added.
+    """Return the names of files that were changed, removed or added since the release.
 
-    Reads each once a process: 0.2 s for MiniLM, 0.5 s for Gemma. Raises OSError.
+    Reads each file once per process: 0.2 s for MiniLM, 0.5 s for Gemma. Raises OSError.
     """
     found = {name: file_sha256(file) for name, file in files.items() if file.is_file()}
     names = sorted(model.sha256.keys() | found.keys())
@@ -71,7 +71,7 @@ def differing(model: Bundled, files: Mapping[str, Path]) -> list[str]:
 
 
 def refusal(model: Bundled, names: list[str], place: Path) -> ConfigurationError:
-    """Return the error to raise for weights with such files."""
+    """Return the error for weights with `differing` files."""
     return ConfigurationError(
         f"not used: the weights of {model.name} in {place} are not those of this release "
         f"({', '.join(names[:3])}); install {model.package} again, from requirements/*.txt"
@@ -79,7 +79,7 @@ def refusal(model: Bundled, names: list[str], place: Path) -> ConfigurationError
 
 
 def licences(model_ids: Iterable[str]) -> tuple[str, ...]:
-    """Which bundled weights have a part in these models, and under which licence they come.
+    """Return the names and licences of the bundled weights that models use.
 
     >>> licences(["scripted", "llama.cpp/gemma-3-270m-q4_k_m@a5fd3b62230a/greedy"])
     ('Gemma 3 270M (Q4_K_M): Gemma Terms of Use, https://ai.google.dev/gemma/terms',)

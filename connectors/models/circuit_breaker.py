@@ -1,4 +1,4 @@
-"""Stops asking a service that is down, so that work which does not need it goes on."""
+"""Stops calls to a service that is down, so that other work continues."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,15 +10,13 @@ from radarstream.schemas.errors import ModelOutageError
 
 
 class CircuitBreaker:
-    """Opens after `failures` outages in a row; then one call at a time may try again.
+    """Opens after `failures` successive outages, and then refuses calls at once.
 
-    While open, calls are refused at once. `cool_down_s` after it opened a single call is let
-    through: its success closes the circuit, its outage opens it for another `cool_down_s`. Only
-    ModelOutageError counts as an outage, and only if the service was asked: one that refuses one
-    request works. Usable from several threads; `service` is its name in errors, `clock` gives
-    seconds that never go back.
-
-    `opened` counts how often it opened, `refused` the calls that were not let through.
+    `cool_down_s` later it lets a single call through, whose success closes the circuit, and whose
+    outage opens it for another `cool_down_s`. Only a ModelOutageError of a service that was asked
+    is an outage; a service that refuses one request works. Thread-safe. `service` is the name in
+    errors, `clock` gives seconds that never decrease. `opened` counts how often the circuit opened,
+    `refused` the refused calls.
     """
 
     def __init__(
@@ -44,7 +42,7 @@ class CircuitBreaker:
 
     @property
     def state(self) -> Literal["closed", "open", "half_open"]:
-        """Whether calls are let through: all, none, or one to try."""
+        """Whether it lets all calls through, none, or one."""
         with self._lock:
             if self._open_until is None:
                 return "closed"
@@ -52,14 +50,14 @@ class CircuitBreaker:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Let the enclosed call through and learn from its end. Raises ModelOutageError."""
+        """Let the enclosed call through and note its outcome, or raise ModelOutageError."""
         with self._lock:
             state = self.state
             if state == "open" or (state == "half_open" and self._probing):
                 self.refused += 1
                 raise ModelOutageError(f"circuit open: {self._service} has been failing")
             probing = self._probing = state == "half_open"
-        works: bool | None = None  # nothing is known until the call ends
+        works: bool | None = None  # unknown
         try:
             yield
             works = True
@@ -67,7 +65,7 @@ class CircuitBreaker:
             works = False if outage.asked else None
             raise
         except Exception:
-            works = True  # the service answered, though not with what was wanted
+            works = True  # the service answered
             raise
         finally:
             with self._lock:

@@ -1,9 +1,8 @@
-"""RelationScorer over a natural language inference cross-encoder from weights on this disk.
+"""A RelationScorer by a natural language inference cross-encoder, from local weights.
 
-RADAR and ReliabilityRAG use DeBERTa-v3 models. Model families order their labels differently, so
-the order is read from the model's own `id2label`, and a canary of three pairs with known relations
-must come out right before the first answer is scored. Answers are short ("15%"), which is no
-proposition: both sides are set into the same sentence with the question.
+RADAR and ReliabilityRAG use DeBERTa-v3 models. Models differ in the order of their labels: it is
+read from `id2label`, and checked on three pairs with known relations (the canary) before use. As
+short answers such as "15%" are not propositions, both are put into a sentence with the question.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,13 +34,13 @@ CANARY = (
     ("A man is playing the guitar on a stage.", "Mars has two small moons."),
     ("A man is playing the guitar on a stage.", "No man is playing the guitar on a stage."),
 )  # in the order of CLASSES
-LONGEST = 512  # tokens a pair; longer ones lose the end of the longer sentence
+LONGEST = 512  # tokens of a pair; the end of the longer sentence is cut
 BATCH_SIZE = 32  # pairs per forward pass; pairs of similar length share a batch
 TEMPLATE = "sentence-1"  # part of model_id: change it when `proposition` changes
 
 
 def proposition(question: str, answer: str) -> str:
-    """One declarative sentence that holds the question and an answer to it.
+    """Return one declarative sentence with the question and an answer.
 
     >>> proposition("Who leads France?", "Emmanuel Macron.")
     'The answer to the question "Who leads France?" is: Emmanuel Macron.'
@@ -50,9 +49,9 @@ def proposition(question: str, answer: str) -> str:
 
 
 def label_columns(id2label: Mapping[int, str]) -> list[int]:
-    """Columns of a model's output that hold entailment, neutral and contradiction.
+    """Return the columns of entailment, neutral and contradiction in a model's output.
 
-    Raises ConfigurationError unless there are exactly these three, under a known name.
+    Raises ConfigurationError unless it has exactly these three, by a known name.
     """
     column: dict[str, int] = {}
     for index, label in id2label.items():
@@ -68,11 +67,9 @@ def label_columns(id2label: Mapping[int, str]) -> list[int]:
 
 
 class CrossEncoderNli:
-    """NLI over answers to the same question; loads on first use, then thread-safe.
+    """Relates answers to one question by NLI; thread-safe, loads on first use.
 
-    Parameters
-    ----------
-    model: directory or cached hub name of a sequence-classification model with its tokenizer.
+    `model` is the directory or cached hub name of a sequence-classification model with tokenizer.
     """
 
     def __init__(self, model: str | Path) -> None:
@@ -89,7 +86,7 @@ class CrossEncoderNli:
         return f"cross-encoder-nli@{weights_digest(model_directory(self._name))}/{TEMPLATE}"
 
     def load(self) -> None:
-        """Read the weights and try the canary now; ConfigurationError when either fails."""
+        """Read the weights and check the canary. Raises ConfigurationError if either fails."""
         with self._lock:
             if self._model is None:
                 self._read()
@@ -100,7 +97,7 @@ class CrossEncoderNli:
                     raise
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        """(m, 3) rows that sum to 1: entailment, neutral, contradiction; each pair scored once."""
+        """Return (m, 3) probabilities of entailment, neutral and contradiction; rows sum to 1."""
         if not pairs:
             return np.zeros((0, 3))
         self.load()

@@ -1,8 +1,8 @@
-"""Token probabilities of a GGUF model, told by llama.cpp.
+"""Token probabilities of a GGUF model, by llama.cpp.
 
-llama.cpp tells the probability of a token that it generates, before sampling. So every token of a
-continuation is generated in turn, forced by a bias that has no part in the probability, and the
-server keeps what it has read so far: a token costs one step of generation.
+llama.cpp reports the probability of a generated token, before sampling. So each token of a
+continuation is generated in turn, forced by a bias that does not affect the probability. The server
+keeps the text before it, so that a token costs one step of generation.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,20 +26,20 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import ContinuationQuery
 
 Tokenize = Callable[[str], list[int]]
-MOST_PROBABLE: Final = 4096  # next tokens that are told one by one
-_FORCE: Final = 1e6  # added to a logit: more than any model's logits differ
-_SLOTS: Final = 12  # prompts whose reading is kept
-_CONTEXT: Final = 12_288  # tokens that all slots share: 0.2 GB of the embedded model
+MOST_PROBABLE: Final = 4096  # reported next tokens
+_FORCE: Final = 1e6  # added to a logit; larger than differences of logits
+_SLOTS: Final = 12  # prompts in the cache
+_CONTEXT: Final = 12_288  # tokens of all slots: 0.2 GB for the embedded model
 _TIMEOUT_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class GgufTokens:
-    """Tells token probabilities of a GGUF file, by default of the embedded weights.
+    """A TokenScorer by a GGUF file, by default the embedded weights.
 
-    The first call of all converts the file to half precision (`gguf_weights`); the first of a
-    process loads the result. Logarithms are exact to about 0.01.
-    `threads` and `passage_characters` as the generator's. Raises ModelError from every call.
+    The first call ever converts the file to half precision (`gguf_weights`); the first of a process
+    loads it. Logarithms have an error of about 0.01. `threads` and `passage_characters` are as in
+    `LlamaCpp`. Calls raise ModelError.
     """
 
     model_path: Path | None = None
@@ -53,7 +53,7 @@ class GgufTokens:
         return f"llama.cpp/{weights_name(self.model_path)}/{how}"
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per query (r, t) natural logarithms, one column per token of its continuation."""
+        """Return (r, t) natural logarithms per query, a column per token of the continuation."""
         if not queries:
             return []
         model = self._model()
@@ -66,8 +66,8 @@ class GgufTokens:
         return logs
 
     def ranks(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per query (r,) ranks of the continuation's first token; those beyond `MOST_PROBABLE`
-        tokens share the rank behind them.
+        """Return per query the (r,) ranks of the continuation's first token, at most
+        `MOST_PROBABLE` + 1.
         """
         if not queries:
             return []
@@ -80,9 +80,9 @@ class GgufTokens:
         ]
 
     def after_texts(self, pairs: Sequence[tuple[str, str]]) -> list[FloatArray]:
-        """Per text and what follows it (t,) natural logarithms, one per token of the latter.
+        """Return per pair (text, next) the (t,) natural logarithms of the tokens of the latter.
 
-        The texts are read as they are, not as prompts.
+        The texts are not prompts.
         """
         if not pairs:
             return []
@@ -99,7 +99,7 @@ class GgufTokens:
         return EMBEDDED_NAME if self.model_path is None else self.model_path.stem
 
     def _model(self) -> LlamaCpp:
-        """What runs the converted weights, beside the generator's."""
+        """Return the model with the converted weights."""
         return LlamaCpp(
             converted(self.model_path or embedded_gguf(), self._name),
             slots=_SLOTS,
@@ -111,7 +111,7 @@ class GgufTokens:
 
 
 def continuation_tokens(text: str, tokenize: Tokenize) -> list[int]:
-    """A reply's tokens as they would follow a prompt. Raises ModelError when there is none."""
+    """Return a reply's tokens after a prompt. Raises ModelError if there is none."""
     tokens = tokens_behind(f" {text}", tokenize)
     if not text.strip() or not tokens:
         raise ModelError("a continuation without a token has no probability")
@@ -119,59 +119,59 @@ def continuation_tokens(text: str, tokenize: Tokenize) -> list[int]:
 
 
 def tokens_behind(text: str, tokenize: Tokenize) -> list[int]:
-    """A text's tokens as they follow another text, with no space but its own.
+    """Return a text's tokens after another text.
 
-    Tokenizers may put a space before every text, so the text is tokenized behind a colon.
+    The text is tokenized after a colon, because tokenizers may put a space before every text.
     """
     before, joined = tokenize(":"), tokenize(f":{text}")
     return joined[len(before) :] if joined[: len(before)] == before else tokenize(text)
 
 
 def _log_probs(model: LlamaCpp, text: str, reply: Sequence[int]) -> list[float]:
-    """Logarithms of the probabilities of each token of a reply to a text."""
-    told = (_told(model, text, reply[:i], token, 1) for i, token in enumerate(reply))
-    return [min(float(one["logprob"]), 0.0) for one in told]
+    """Return the logarithm of the probability of each token of a reply to a text."""
+    reports = (_report(model, text, reply[:i], token, 1) for i, token in enumerate(reply))
+    return [min(float(one["logprob"]), 0.0) for one in reports]
 
 
 def _rank(model: LlamaCpp, text: str, token: int) -> float:
-    """One more than how many tokens are more probable than `token` after `text`."""
-    told = _told(model, text, (), token, MOST_PROBABLE)
-    own = float(told["logprob"])
-    return 1.0 + sum(float(other["logprob"]) > own for other in told["top_logprobs"])
+    """Return the rank of `token` among the next tokens after `text`, from 1."""
+    report = _report(model, text, (), token, MOST_PROBABLE)
+    own = float(report["logprob"])
+    return 1.0 + sum(float(other["logprob"]) > own for other in report["top_logprobs"])
 
 
-def _told(model: LlamaCpp, text: str, said: Sequence[int], token: int, count: int) -> Any:
-    """What llama.cpp tells of `token`, and of the `count` most probable ones in its place."""
+def _report(model: LlamaCpp, text: str, said: Sequence[int], token: int, count: int) -> Any:
+    """Return llama.cpp's report on `token`, with the `count` most probable ones in its place."""
     prompt: list[str | int] = [text, *said]
     request = model.request(prompt, 1) | {
         "n_probs": count,
         "stop": [],
         "logit_bias": [[token, _FORCE]],
-        # A prompt is read whole and alone: what is read together changes the last bits.
+        # A prompt is read whole and alone, because batches change the last bits.
         "cache_prompt": bool(said),
     }
     match model.asked(request):
-        case {"choices": [{"logprobs": {"content": [{"id": int(found)} as told]}}]}:
-            if found == token:
-                return told
+        case {"choices": [{"logprobs": {"content": [{"id": int(generated)} as report]}}]}:
+            if generated == token:
+                return report
         case {"error": {"message": str(message)}}:
             raise ModelError(f"llama.cpp failed: {message}")
     raise ModelError("llama.cpp returned no probability of a token")
 
 
 class _Vocabulary:
-    """The tokens of a loaded model, which llama.cpp tells on its loopback port only."""
+    """The tokenizer of a loaded model, which llama.cpp offers on its loopback port only."""
 
     def __init__(self, server: Any) -> None:
         self._url = str(server.listening_address)
 
     def tokens(self, text: str) -> list[int]:
-        """Tokens of a text, without those that begin or end every text."""
+        """Return the tokens of a text, without those that begin or end every text."""
         body = {"content": text, "add_special": False, "parse_special": True}
         return [int(token) for token in self._ask("POST", "/tokenize", body)["tokens"]]
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        import httpx  # slow to import, and most processes ask for no token
+        import httpx  # slow to import, and seldom needed
 
         try:
             response = httpx.request(
@@ -184,4 +184,4 @@ class _Vocabulary:
             )
             return response.raise_for_status().json()
         except (httpx.HTTPError, ValueError) as error:
-            raise ModelError(f"llama.cpp does not tell its tokens: {error}") from error
+            raise ModelError(f"llama.cpp returned no tokens: {error}") from error

@@ -1,8 +1,8 @@
-"""GGUF files made on this machine, each once: the embedded weights, and weights in half precision.
+"""Makes GGUF files on first use: the embedded weights, and weights in half precision.
 
-llama.cpp multiplies quantised weights with activations that it rounds to eight bits, which moves
-the logarithm of a token's probability by up to 0.8. With the same weights in half precision it
-differs from single precision by 0.01. The `gguf` library converts them, a block of rows at a time.
+llama.cpp multiplies quantised weights with activations of eight bits, which changes the logarithm
+of a token's probability by up to 0.8. With the same weights in half precision, the difference to
+single precision is 0.01. The `gguf` library converts them, a block of rows at a time.
 """
 
 import os
@@ -26,20 +26,19 @@ from radarstream.schemas.errors import ModelError
 from radarstream.schemas.plugins import naming_extra
 
 EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
-# Part of the file's name and of model ids: raise it when a conversion gives other weights.
+# Part of the file's name and of model ids: change it if a conversion gives other weights.
 CONVERSION_VERSION: Final = "f16"
 _FILE: Final = f"{EMBEDDED_NAME}.gguf"
-_ABANDONED_S: Final = 86_400.0  # what is made here takes minutes
+_ABANDONED_S: Final = 86_400.0  # age of files that no process is making; that takes minutes
 _ROWS: Final = 16_384  # converted at once: 42 MB of the embedding table of 640 columns
 _DERIVED: Final = frozenset({"GGUF.version", "GGUF.tensor_count", "GGUF.kv_count"})
 _REPLACED: Final = frozenset({"general.architecture", "general.quantization_version"})
 
 
 def weights_name(gguf: Path | None) -> str:
-    """Name and checksum of a GGUF file, None for the embedded weights, as model ids have it.
+    """Return the part of model ids for a GGUF file, None for the embedded one: name and checksum.
 
-    Raises ModelError when the file cannot be read, ConfigurationError when there are no embedded
-    weights.
+    Raises ModelError for an unreadable file, ConfigurationError without embedded weights.
     """
     if gguf is None:
         _package()
@@ -48,10 +47,10 @@ def weights_name(gguf: Path | None) -> str:
 
 
 def embedded_gguf() -> Path:
-    """The embedded weights as one verified file, assembled on first use.
+    """Return the embedded weights as one verified file, assembled on first use.
 
-    The installed package holds four parts and may be read-only. Raises ModelError;
-    ConfigurationError when the parts are missing or not the weights of this release.
+    The installed package has four parts and may be read-only. Raises ModelError, and
+    ConfigurationError if the parts are missing or not the weights of this release.
     """
     package = _package()
 
@@ -67,16 +66,16 @@ def embedded_gguf() -> Path:
 
 
 def converted(gguf: Path, name: str) -> Path:
-    """The file of the model in half precision, converted on first use (about 10 s of one core).
+    """Return the model in half precision, converted on first use (about 10 s of one core).
 
-    It is named by `name` and the checksum of the original. Raises ModelError.
+    The file is named by `name` and the checksum of the original. Raises ModelError.
     """
     file = f"{name}-{_checksum(gguf)}-{CONVERSION_VERSION}.gguf"
     return _made(file, Path.is_file, lambda target: _convert(gguf, target))
 
 
 def cache_directories() -> list[Path]:
-    """Where files made on this machine go, the best place first."""
+    """Return the directories for files made here, the best first."""
     directories = []
     if configured := os.environ.get("XDG_CACHE_HOME"):
         directories.append(Path(configured) / "radarstream")
@@ -88,9 +87,9 @@ def cache_directories() -> list[Path]:
 
 
 def make_cache(directory: Path) -> None:
-    """Make one of `cache_directories`, if need be. Raises OSError.
+    """Create one of `cache_directories` if it is missing. Raises OSError.
 
-    In the shared temporary directory, one that another user could have filled is refused.
+    In the shared temporary directory, a directory that another user can write to is refused.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.lstat()  # a symbolic link could lead anywhere
@@ -102,10 +101,9 @@ def make_cache(directory: Path) -> None:
 
 
 def remove_abandoned(target: Path) -> None:
-    """Remove what processes that were killed while making `target` left beside it.
+    """Remove temporary files of killed processes beside `target`.
 
-    That is files named by `tempfile` after `target`, up to half a gigabyte each, unchanged for a
-    day: younger ones may be in the making.
+    They are named by `tempfile` after `target`, have up to half a gigabyte each, and are a day old.
     """
     now = datetime.now(UTC).timestamp()
     for left in target.parent.glob(f"{escape(target.name)}.{'?' * 8}"):
@@ -115,9 +113,9 @@ def remove_abandoned(target: Path) -> None:
 
 
 def _made(file: str, is_sound: Callable[[Path], bool], make: Callable[[Path], None]) -> Path:
-    """A file in the first cache directory that can hold it, made if need be. Raises ModelError.
+    """Return a file in the first usable cache directory, made if missing. Raises ModelError.
 
-    It appears in one rename, so concurrent callers are safe.
+    The file appears by one rename, so that concurrent callers are safe.
     """
     failures = []
     for directory in cache_directories():
@@ -148,12 +146,12 @@ def _checksum(gguf: Path) -> str:
 
 
 def _convert(gguf: Path, target: Path) -> None:
-    """Write the same model with its quantised matrices in half precision."""
+    """Write the model with its quantised matrices in half precision."""
     with naming_extra():
         from gguf import GGUFReader, GGUFValueType, GGUFWriter
 
     class Reader(GGUFReader):
-        """Cuts its fields from a plain array: as slices of a memmap they take 700 MB."""
+        """Slices its fields from a plain array, because slices of a memmap take 700 MB."""
 
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, np.asarray(value) if name == "data" else value)
@@ -165,7 +163,7 @@ def _convert(gguf: Path, target: Path) -> None:
             if field.name not in _DERIVED | _REPLACED:
                 inner = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
                 writer.add_key_value(field.name, field.contents(), field.types[0], inner)
-        reader.fields.clear()  # what they took is needed for the weights
+        reader.fields.clear()  # frees memory for the weights
         for tensor in reader.tensors:
             _announce(writer, tensor)
         writer.write_header_to_file()
@@ -188,7 +186,7 @@ def _is_quantised(tensor: Any) -> bool:
 
 
 def _announce(writer: Any, tensor: Any) -> None:
-    """Tell the writer the shape and type of a tensor that it is going to write."""
+    """Announce shape and type of a tensor to the writer."""
     if _is_quantised(tensor):
         shape = tuple(int(size) for size in reversed(tensor.shape))  # the fastest axis is last
         size = 2 * int(tensor.n_elements)
@@ -200,16 +198,16 @@ def _announce(writer: Any, tensor: Any) -> None:
 
 
 def _half(tensor: Any) -> Iterator[NDArray[np.float16]]:
-    """A quantised tensor in half precision, some rows at a time.
+    """Yield a quantised tensor in half precision, some rows at a time.
 
-    Raises ModelError where half precision cannot hold it.
+    Raises ModelError for weights that are too large for half precision.
     """
     from gguf import dequantize
 
     for start in range(0, len(tensor.data), _ROWS):
         block = dequantize(tensor.data[start : start + _ROWS], tensor.tensor_type)
         if np.abs(block).max() > np.finfo(np.float16).max:
-            raise ModelError(f"{tensor.name} holds weights that half precision cannot")
+            raise ModelError(f"{tensor.name} has weights that are too large for half precision")
         yield block.astype(np.float16)
 
 

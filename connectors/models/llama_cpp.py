@@ -1,7 +1,7 @@
-"""Text generation inside this process, on the CPU, with llama.cpp (through `xllamacpp`).
+"""Text generation in this process, on the CPU, by llama.cpp (library `xllamacpp`).
 
-The model is loaded by the first `complete` and shared by every `LlamaCpp` of equal settings in
-the process; the object itself holds settings only, so it pickles.
+The first `complete` loads the model, which all `LlamaCpp` of equal settings in the process share.
+The object has settings only and can be pickled.
 """
 
 import json
@@ -33,37 +33,35 @@ from radarstream.schemas.prompt import Completion, Prompt
 # One server per settings for the life of the process: loading costs a second and 400 MB.
 _SERVERS: Final[dict["LlamaCpp", Any]] = {}
 _LOADING: Final = Lock()
-_FEW: Final = 3  # prompts of one call
-_CALL_SIZE: Final = 64  # prompts handed over at once: one that does not fit stops them all
+_FEW: Final = 3  # prompts of one call that one slot answers
+_CALL_SIZE: Final = 64  # prompts of one call; one that does not fit fails them all
 API_KEY: Final = token_hex(16)  # of the loopback port that the library opens
-_NEARLY_ALL: Final = 0.9  # of a prompt
-# How OpenMP's threads wait for one another; the library reads it once, when it is loaded.
+_NEARLY_ALL: Final = 0.9  # share of a prompt in a slot at which the slot is used again
+# How OpenMP's threads wait for one another; the library reads it when it is loaded.
 _WAITING: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-_PREFIXES_MIB: Final = 64  # of prompts whose slot another one took: 18 KB a token
+_PREFIXES_MIB: Final = 64  # cache of prompts that lost their slot: 18 KB per token
 _GREEDY: Final = {"samplers": ["top_k"], "top_k": 1, "temperature": 0.0, "seed": 0}
 _Arrival = tuple[Prompt, Completion | ModelError]
 _TEMPLATE: Final = b"tokenizer.chat_template"
-_METADATA_BYTES: Final = 2**26  # which the metadata, at the start of a file, never fill
+_METADATA_BYTES: Final = 2**26  # more than the metadata at the start of a file
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaCpp:
     """A GGUF model run by llama.cpp, greedy.
 
-    `model_path` is a GGUF file, by default the embedded weights. Prompts become chat messages where
-    the weights have a chat template, few-shot completions otherwise; `chat` decides instead of the
-    template, unless it is None. `slots` prompts are decoded at once, each with `context_tokens` of
-    context; `threads` defaults to the physical cores this process may use; `passage_characters` are
-    shown of each of several passages, by default those of the task. Raises ModelError from
-    `complete` when loading or a call fails.
+    `model_path` is a GGUF file, by default the embedded weights. Prompts become chat messages if
+    `chat`, by default if the weights have a chat template, else few-shot completions. `slots`
+    prompts are decoded at once, each with `context_tokens` of context; `threads` defaults to the
+    physical cores of this process; each of several passages is cut to `passage_characters`, by
+    default those of the task. `complete` raises ModelError if loading or a call fails.
 
-    Slots that are `pooled` share the context of all, so that one prompt may take it all, and a
-    prompt goes back to the slot that holds nearly all of it, else to the one unused for longest.
+    With `pooled`, slots share their context, so that one prompt may use all of it; a prompt takes
+    the slot that has nearly all of it, else the one unused for longest.
 
-    Decoding is greedy, but which prompts are computed together, and
-    how much of a prefix is cached, changes the last bits of the logits: of 60 answers from real
-    search snippets, 3 differed between one slot and four, and 2 of 30 between batched and single
-    calls. The response cache makes the first result the only one.
+    Decoding is greedy, but batches and cached prefixes change the last bits of the logits: of 60
+    answers from real search snippets, 3 differed between one slot and four, and 2 of 30 between
+    batched and single calls. The response cache keeps the first result.
     """
 
     model_path: Path | None = None
@@ -76,30 +74,26 @@ class LlamaCpp:
 
     @property
     def model_id(self) -> str:
-        """Name and checksum of the weights, sampling, and how prompts are rendered.
-
-        `slots` belongs to it: which prompts are decoded together changes the last bits of the
-        logits.
-        """
+        """Name and checksum of the weights, sampling, `slots`, and how prompts are rendered."""
         chat, completion = f"chat-{RENDERING_VERSION}", rendering_name(self.passage_characters)
         how = f"greedy/slots={self.slots}/{chat if self.chats else completion}"
         return f"llama.cpp/{weights_name(self.model_path)}/{how}"
 
     @property
     def chats(self) -> bool:
-        """Whether prompts become chat messages. Raises ModelError when the file cannot be read."""
+        """Whether prompts become chat messages. Raises ModelError for an unreadable file."""
         return has_chat_template(self.model_path) if self.chat is None else self.chat
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order; equal prompts are computed once."""
+        """Return one completion per prompt, in order; equal prompts are computed once."""
         return in_order(self.complete_each(prompts), len(prompts))
 
     def complete_each(self, prompts: Sequence[Prompt]) -> Iterator[Outcome]:
-        """Yield each prompt's index with its outcome as soon as it is there.
+        """Yield each prompt's index with its outcome, as soon as it is ready.
 
-        A prompt that does not fit the context is asked again with its passages cut in half, so
-        that a page of rare characters costs its own text and not the snapshot. When the caller
-        stops early, what has not begun is not computed.
+        A prompt that exceeds the context is tried again with its passages cut in half, so that a
+        page of rare characters does not fail the snapshot. If the caller stops early, prompts that
+        have not begun are not computed.
         """
         if not prompts:
             return
@@ -108,7 +102,7 @@ class LlamaCpp:
         if self.chats:
             yield from self._chat_each(where)
             return
-        # Sorted by text, prompts that share a prefix follow each other.
+        # Sorted by text, so that prompts with a common prefix follow each other.
         ordered = sorted(where, key=lambda prompt: (prompt.max_tokens, self.text(prompt)))
         arrived: SimpleQueue[_Arrival | None] = SimpleQueue()
         abandoned = Event()
@@ -125,7 +119,7 @@ class LlamaCpp:
             pool.shutdown()
 
     def _chat_each(self, where: dict[Prompt, list[int]]) -> Iterator[Outcome]:
-        """Yield outcomes as `complete_each` does, of as many conversations at once as slots."""
+        """Yield outcomes as `complete_each`, with one conversation per slot at a time."""
         pool = ThreadPoolExecutor(self.slots, "llama.cpp")
         asked = {pool.submit(self._chat, prompt): indices for prompt, indices in where.items()}
         try:
@@ -153,8 +147,12 @@ class LlamaCpp:
     def _ask_all(
         self, pending: list[Prompt], report: Callable[[_Arrival], None], stop: Callable[[], bool]
     ) -> None:
-        """Report every prompt's outcome, unless told to stop."""
-        for batch in split(pending, _is_full):
+        """Report every prompt's outcome, until `stop` is true."""
+
+        def is_full(batch: list[Prompt], prompt: Prompt) -> bool:
+            return len(batch) == _CALL_SIZE or batch[0].max_tokens != prompt.max_tokens
+
+        for batch in split(pending, is_full):
             if stop():
                 return
             for prompt in self._stream(batch, report, stop):
@@ -168,9 +166,9 @@ class LlamaCpp:
     def _stream(
         self, batch: list[Prompt], report: Callable[[_Arrival], None], stop: Callable[[], bool]
     ) -> list[Prompt]:
-        """Ask for the batch at once, report each completion when it is there; what is left over.
+        """Ask for a batch at once, and report each completion when it is ready.
 
-        When one prompt does not fit, llama.cpp answers none.
+        Returns the prompts without one: if one prompt does not fit, llama.cpp answers none.
         """
         texts: dict[int, str] = dict.fromkeys(range(len(batch)), "")
 
@@ -183,7 +181,7 @@ class LlamaCpp:
             return stop()
 
         request = self.request([self.text(prompt) for prompt in batch], batch[0].max_tokens)
-        # A few are answered one after another: a second slot would first compute the prefix again.
+        # A few prompts share one slot, because a second one would compute the prefix again.
         alone = {"id_slot": 0} if 1 < len(batch) <= _FEW else {}
         self.asked(request | alone | {"stream": True}, receive)
         return [batch[index] for index in texts]
@@ -203,7 +201,7 @@ class LlamaCpp:
         raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
 
     def asked(self, request: dict[str, Any], *receive: Callable[[Any], bool]) -> Any:
-        """Return what llama.cpp answers to a request. Raises ModelError."""
+        """Send a request to llama.cpp and return the response. Raises ModelError."""
         return self._answered("handle_completions", request, *receive)
 
     def _answered(
@@ -216,11 +214,11 @@ class LlamaCpp:
             raise ModelError(f"llama.cpp refused a request: {error}") from error
 
     def text(self, prompt: Prompt) -> str:
-        """What the model reads."""
+        """Return the prompt as text."""
         return completion_text(prompt, self.passage_characters)
 
     def request(self, prompt: str | list[str] | list[str | int], max_tokens: int) -> dict[str, Any]:
-        """What llama.cpp is asked; text and tokens may be mixed."""
+        """Return a request to llama.cpp; a prompt may mix text and tokens."""
         return {
             "prompt": prompt,
             "n_predict": max_tokens,
@@ -230,7 +228,7 @@ class LlamaCpp:
         }
 
     def server(self) -> Any:
-        """The loaded model, loading on first use. Raises ModelError."""
+        """Return the model, loading it on first use. Raises ModelError."""
         server = _SERVERS.get(self)
         if server is None:
             with _LOADING:
@@ -240,23 +238,19 @@ class LlamaCpp:
         return server
 
 
-def _is_full(batch: list[Prompt], prompt: Prompt) -> bool:
-    return len(batch) == _CALL_SIZE or batch[0].max_tokens != prompt.max_tokens
-
-
 def _counted(text: str, response: dict[str, Any]) -> Completion:
-    """A completion with the tokens that llama.cpp counted; 0 where it does not say."""
+    """Return a completion with llama.cpp's token counts, 0 if missing."""
     match response.get("usage"):
-        case {"prompt_tokens": int(asked), "completion_tokens": int(told)}:
-            return Completion(text, asked, told)
+        case {"prompt_tokens": int(read), "completion_tokens": int(written)}:
+            return Completion(text, read, written)
     return Completion(text)
 
 
 @cache
 def has_chat_template(gguf: Path | None) -> bool:
-    """Whether weights have a chat template; None stands for the embedded ones, which have none.
+    """Whether weights have a chat template; None means the embedded ones, which have none.
 
-    Raises ModelError when the file cannot be read.
+    Raises ModelError for an unreadable file.
     """
     if gguf is None:
         return False
@@ -268,7 +262,7 @@ def has_chat_template(gguf: Path | None) -> bool:
 
 
 def physical_cores() -> int:
-    """Physical cores this process may run on; at least 1."""
+    """Return the number of physical cores that this process may use; at least 1."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     siblings = set()
     for cpu in allowed:
@@ -281,8 +275,8 @@ def physical_cores() -> int:
 
 
 def _library() -> Any:
-    """llama.cpp, whose threads sleep while they wait for one another, unless the environment says
-    how they wait: spinning beside other work multiplies their CPU time. Raises ConfigurationError.
+    """Import llama.cpp, with threads that sleep while they wait, unless the environment says
+    otherwise: spinning beside other work multiplies their CPU time. Raises ConfigurationError.
     """
     unset = not any(name in os.environ for name in _WAITING)
     try:
@@ -307,20 +301,20 @@ def _load(settings: LlamaCpp) -> Any:
     params.n_ctx = settings.slots * settings.context_tokens
     params.n_batch = 2048
     params.n_ubatch = 512
-    # Sliding-window layers forget the shared prefix unless they keep their full cache.
+    # Without their full cache, sliding-window layers lose the shared prefix.
     params.swa_full = True
     params.cpuparams.n_threads = settings.threads or physical_cores()
     params.cpuparams_batch.n_threads = settings.threads or physical_cores()
     params.n_gpu_layers = 0
     params.fit_params = False
-    # Two kinds of prompts take turns, and each finds its prefix again; few-shot prompts only.
+    # For few-shot prompts: two kinds of prompts alternate, and each finds its prefix again.
     params.cache_ram_mib = 0 if settings.chats else _PREFIXES_MIB
     params.kv_unified = settings.pooled
     if settings.pooled:
         params.slot_prompt_similarity = _NEARLY_ALL
     params.warmup = False
     params.verbosity = -1
-    # The library opens a loopback port of its own, which nobody else is to use.
+    # Nobody else may use the loopback port that the library opens.
     params.ui = False
     params.endpoint_slots = False
     params.api_keys = [API_KEY]

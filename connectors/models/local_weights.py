@@ -1,4 +1,4 @@
-"""Model weights on this disk: their fingerprint, and a promise that no hub is asked for more."""
+"""Local model weights: finds and fingerprints them, without access to a hub."""
 
 import os
 import re
@@ -14,21 +14,21 @@ OFFLINE = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",  # they would run through the job's logs
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",  # they would fill the job's logs
 }
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 DECIDING_SUFFIXES = frozenset({".safetensors", ".json", ".txt", ".model", ".bin", ".jinja"})
 
 
 def forbid_hub_access() -> None:
-    """Put the Hugging Face libraries offline; call before importing them."""
+    """Set the Hugging Face libraries to offline mode; call it before importing them."""
     os.environ.update(OFFLINE)
 
 
 def model_directory(model: str | Path) -> Path:
-    """Directory of a model given by path, or by hub name if it is in the local hub cache.
+    """Return the directory of a model, given by path or by its name in the local hub cache.
 
-    Raises ConfigurationError when it is in neither place; nothing is ever downloaded.
+    Raises ConfigurationError if it is in neither; nothing is downloaded.
     """
     if (Path(model) / "config.json").is_file():
         return Path(model)
@@ -52,9 +52,9 @@ def model_directory(model: str | Path) -> Path:
 
 @lru_cache(maxsize=16)
 def weights_digest(directory: Path) -> str:
-    """12 hex digits over the name and content of every file that decides the model's output.
+    """Return 12 hexadecimal digits of a hash over `deciding_files`.
 
-    Reads the weights once a process (about 0.2 s for 90 MB); later calls are free.
+    Reads the weights once per process (about 0.2 s for 90 MB).
     """
     digest = sha256()
     for name, file in deciding_files(directory).items():
@@ -66,7 +66,7 @@ def weights_digest(directory: Path) -> str:
 
 
 def deciding_files(directory: Path) -> dict[str, Path]:
-    """Every file that decides the model's output, by its name within the directory."""
+    """Return every file that affects the model's output, by its name in the directory."""
     return {
         file.relative_to(directory).as_posix(): file
         for file in sorted(directory.rglob("*"))
@@ -75,7 +75,7 @@ def deciding_files(directory: Path) -> dict[str, Path]:
 
 
 def file_sha256(path: Path) -> str:
-    """Hex SHA-256 of a file, remembered for as long as its size and time of change stay."""
+    """Return the hexadecimal SHA-256 of a file, cached until its size or time changes."""
     status = path.stat()
     return _sha256(path, status.st_size, status.st_mtime_ns, status.st_ino)
 

@@ -1,16 +1,15 @@
-"""Answers that models already gave, kept in the state database: asking again costs no call.
+"""Keeps the answers of models in the state database, so that a repeated request costs no call.
 
-Answers are written as soon as the model gives them, one by one or chunk by chunk, each time in a
-transaction of its own, so that a crash repeats only what was in flight. What `Cached` returns is
-always decoded from the bytes it stored, so a run that finds its answers and a run that asks for
-them agree exactly.
+Answers are stored at once, singly or in chunks, each in its own transaction: a crash repeats only
+calls in flight. `Cached` always decodes the stored bytes, so that cached and new answers are
+exactly equal.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
 from time import perf_counter
@@ -49,10 +48,10 @@ def _storing(dialect: str) -> Insert:
 
 
 class ResponseCache:
-    """Bounded store of byte strings under 32-byte keys; shared by processes through the database.
+    """A bounded store of byte strings with 32-byte keys, which processes share by the database.
 
-    Holds at most `max_entries` (each further process that writes at the same time may add a tenth
-    before it counts again). When full, the tenth that was written longest ago goes.
+    It keeps at most `max_entries`, and deletes the oldest tenth if it is full. Each process counts
+    again after a tenth of the writes, so that several may exceed the limit by as much.
     """
 
     def __init__(self, engine: Engine, *, max_entries: int = 1_000_000) -> None:
@@ -63,7 +62,7 @@ class ResponseCache:
         self._writes_before_count = 0
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the values of the keys that are present."""
+        """Return the values of the known keys."""
         values: dict[bytes, bytes] = {}
         with self._engine.connect() as connection:
             for chunk in db.chunks(dict.fromkeys(keys)):
@@ -72,13 +71,13 @@ class ResponseCache:
         return values
 
     def put(self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes]) -> None:
-        """Write all values in one transaction, over those already there.
+        """Write all values in one transaction, replacing earlier ones.
 
-        `subjects` says by key which subject a value is about, for `queries.forgetting`.
+        `subjects` has the subject of each value by key, for `state_table.forgetting`.
         """
         if not values:
             return
-        # In order of the key, so that two writers of the same keys cannot deadlock.
+        # Sorted by key, so that two writers of the same keys cannot deadlock.
         rows = [
             {"key": key, "value": value, "subject": subjects[key]}
             for key, value in sorted(values.items())
@@ -93,7 +92,7 @@ class ResponseCache:
             self._evict()
 
     def _evict(self) -> None:
-        """Count the entries and drop the oldest if there are too many."""
+        """Count the entries and delete the oldest if there are too many."""
         slack = self._max_entries // 10
         count = int(db.fetch_value(self._engine, select(func.count()).select_from(RESPONSE_CACHE)))
         if count > self._max_entries:
@@ -106,30 +105,25 @@ class ResponseCache:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How replies become bytes and again what `Cached` returns."""
+    """How replies are encoded as bytes, and decoded."""
 
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
 
 
 def numbers(row_type: str) -> Coding:
-    """Vectors of a numpy type, read as float64."""
+    """Return the coding of vectors as a numpy type; they are decoded as float64."""
     return Coding(
         lambda reply: bytes(np.asarray(reply).astype(row_type).tobytes()),
         lambda value: np.frombuffer(value, row_type).astype(np.float64),
     )
 
 
-def named(reply: Completion) -> dict[str, str | int | float]:
-    """The fields of a completion."""
-    return {name: getattr(reply, name) for name in Completion.__match_args__}
-
-
 COMPLETIONS: Final = Coding(
-    lambda reply: json.dumps(named(reply), separators=(",", ":")).encode("ascii"),
+    lambda reply: json.dumps(asdict(reply), separators=(",", ":")).encode("ascii"),
     lambda value: Completion(**json.loads(value)),
 )
-ROWS: Final = Coding(  # the number of rows before them
+ROWS: Final = Coding(  # the number of rows, then the rows
     lambda rows: len(rows).to_bytes(4, "little") + rows.astype("<f8").tobytes(),
     lambda value: (
         np.frombuffer(value[4:], "<f8").reshape(int.from_bytes(value[:4], "little"), -1)
@@ -144,8 +138,8 @@ class Entry:
     """The entries of one method.
 
     `name` is part of the key; its number changes with the encoding. `chunk` requests are asked and
-    stored at a time. `subject` is what an entry is about, for `queries.forgetting`. `check` raises
-    ValueError for replies that must not be stored.
+    stored at a time. `subject` returns the subject of an entry, for `state_table.forgetting`.
+    `check` raises ValueError for replies that must not be stored.
     """
 
     name: str
@@ -157,7 +151,7 @@ class Entry:
 
 
 def digest_of(*texts: str) -> bytes:
-    """32 bytes that differ whenever any of the texts differs."""
+    """Return a 32-byte hash of all texts."""
     digest = sha256()
     for text in texts:
         encoded = text.encode("utf-8", "surrogatepass")
@@ -167,9 +161,9 @@ def digest_of(*texts: str) -> bytes:
 
 
 def all_numbers(replies: Sequence[FloatArray], _: int) -> Sequence[FloatArray]:
-    """The replies; ValueError where one holds what is no number."""
+    """Return the replies. Raises ValueError if one has NaN."""
     if any(np.isnan(rows).any() for rows in replies):
-        raise ValueError("a reply holds what is no number")
+        raise ValueError("a reply has a value that is not a number")
     return replies
 
 
@@ -205,9 +199,9 @@ ENTRIES: Final[Mapping[str, Entry]] = {
 
 @contextmanager
 def kept_for(user: str) -> Iterator[None]:
-    """Let every `Cached` find and keep only a user's own entries within; "" for those of all.
+    """Restrict every `Cached` in the block to entries of a user; "" means shared entries.
 
-    So that a reply that comes at once tells nobody what another user asked about own documents.
+    Otherwise a fast reply would reveal what another user asked about own documents.
     """
     token = _OWNER.set(owner_of(user) if user else b"")
     try:
@@ -217,14 +211,12 @@ def kept_for(user: str) -> Iterator[None]:
 
 
 class Cached(Wrapped):
-    """A model whose replies are kept in a `ResponseCache`, as `entries` say of each method.
+    """A model whose replies are kept in a `ResponseCache`; `entries` has the coding by method.
 
-    A model that gives each completion as soon as it is there has each stored at once, so that a
-    crash repeats only calls in flight; others are asked, and their replies stored, `chunk`
-    requests at a time (None: the entry's number).
-
-    `hits` counts requests that did not reach the model (found, or repeated within the batch),
-    `calls` those that did, including a chunk that failed.
+    Each completion of an `AnswersEach` is stored at once; other models are asked, and their replies
+    stored, `chunk` requests at a time (None: the entry's number). `hits` counts requests that did
+    not reach the model (cached, or repeated in the batch), `calls` those that did, also failed
+    ones.
     """
 
     def __init__(
@@ -245,7 +237,7 @@ class Cached(Wrapped):
         self.calls = 0
 
     def _stored(self, call: Call) -> list[Any]:
-        """One reply per request, in order; what was answered before a failure stays stored."""
+        """Return one reply per request, in order; replies before a failure stay stored."""
         entry = self._entries[call.method]
         owner, prefix = _OWNER.get(), digest_of(entry.name, self.model_id)
         key_of = {
@@ -273,7 +265,7 @@ class Cached(Wrapped):
         return [replies[key] for key in keys]
 
     def _parts(self, call: Call) -> Iterator[Sequence[tuple[int, Any]]]:
-        """Ask for all requests; yield replies with their request's index, as many as are there."""
+        """Ask for all requests; yield parts of the replies, each with the index of its request."""
         if call.method == Method.COMPLETE and isinstance(call.model, AnswersEach):
             yield from self._each(call.model, call.requests)
             return
@@ -298,7 +290,7 @@ class Cached(Wrapped):
     def _each(
         self, model: AnswersEach, prompts: Sequence[Any]
     ) -> Iterator[Sequence[tuple[int, Any]]]:
-        """One completion at a time. Raises ModelError when some prompt got no outcome."""
+        """Yield one completion at a time. Raises ModelError if a prompt has no outcome."""
         left = set(range(len(prompts)))
         self.calls += len(prompts)
         asked, answered = perf_counter(), traces().calls(model, Method.COMPLETE)
@@ -317,5 +309,5 @@ class Cached(Wrapped):
 
 
 def timed(reply: Any, seconds: float) -> Any:
-    """The reply; a completion with the seconds it took."""
+    """Set the seconds of a reply if it is a completion."""
     return replace(reply, seconds=seconds) if isinstance(reply, Completion) else reply

@@ -1,7 +1,6 @@
-"""Backends without a model: deterministic rules for tests and dry runs, with call logs and faults.
+"""Scripted models: deterministic rules for tests and dry runs, with call logs and failures.
 
-They are weak on purpose in the way real models are: the generator obeys an instruction that it
-finds in a passage, so that attacks and defences have something to show.
+Like real models, the generator obeys instructions in passages, so that attacks have an effect.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,23 +19,22 @@ from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery
 MODEL_ID: Final = "scripted/3"
 STOP: Final = 256
 VOCABULARY: Final = 257  # every byte, and the end of a reply
-CERTAINTY: Final = 0.9999  # so that a refusal of twelve bytes is refused at .99
+CERTAINTY: Final = 0.9999  # per byte, so that twelve bytes have a probability of over .99
 Rule = Callable[[Prompt], str]
 
 
 class NoLog(list[Any]):
-    """Keeps nothing: a log for jobs that run for months."""
+    """A log that keeps nothing, for jobs that run for months."""
 
     def append(self, _: Any) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 @dataclass(kw_only=True)
 class Scripted:
-    """What every scripted model has: a log of its calls, and calls that fail.
+    """The base of scripted models: a log of all calls, also failed ones.
 
-    `fail_on_calls` are call numbers, from 1, that raise ModelError. `log` holds every batch asked
-    for, also those that failed.
+    Calls with numbers in `fail_on_calls`, from 1, raise ModelError.
     """
 
     fail_on_calls: frozenset[int] = frozenset()
@@ -44,7 +42,7 @@ class Scripted:
     log: list[tuple[Any, ...]] = field(default_factory=list)
 
     def begin(self, requests: Sequence[Any]) -> None:
-        """Log a call. Raises ModelError where told to."""
+        """Log a call. Raises ModelError if it is in `fail_on_calls`."""
         self.log.append(tuple(requests))
         if len(self.log) in self.fail_on_calls:
             raise ModelError(f"scripted failure of call {len(self.log)}")
@@ -52,19 +50,18 @@ class Scripted:
 
 @dataclass
 class ScriptedGenerator(Scripted):
-    """Answers by rule, not by model.
+    """A generator by rules.
 
-    `script` replaces the built-in rules: a callable over the prompt, or a mapping from a phrase to
-    the answer given when a passage (or, with no passage matching, the question) contains it;
-    without a match the built-in rules answer. `fail_on_text` raises ModelError for a batch in
-    which a passage contains the phrase.
+    `script` replaces the built-in rules: a function of the prompt, or a mapping from phrases to
+    answers, for prompts with the phrase in a passage or else in the question. A passage with
+    `fail_on_text` makes its batch raise ModelError.
     """
 
     script: Rule | Mapping[str, str] | None = None
     fail_on_text: str | None = None
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order. Raises ModelError where told to."""
+        """Return one completion per prompt, in order. Raises ModelError as configured."""
         self.begin(prompts)
         if self.fail_on_text is not None:
             for prompt in prompts:
@@ -85,10 +82,10 @@ class ScriptedGenerator(Scripted):
 
 @dataclass
 class ScriptedRelations(Scripted):
-    """Relates answers by equality of their spelling."""
+    """Relates answers by their `spelling`."""
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        """(m, 3) rows: .95/.03/.02 for equal answers, .02/.03/.95 for different ones."""
+        """Return (m, 3) rows: .95/.03/.02 for equal answers, .02/.03/.95 for others."""
         self.begin(pairs)
         texts = {text for pair in pairs for text in (pair.premise, pair.hypothesis)}
         spelt = {text: spelling(text) for text in texts}
@@ -99,15 +96,12 @@ class ScriptedRelations(Scripted):
 
 @dataclass
 class ScriptedEmbedder(Scripted):
-    """Unit vectors drawn from a seed that is the text's hash: equal texts, equal vectors.
-
-    Before that, a row is as long as its text has words, and one more.
-    """
+    """An embedder with random unit vectors, seeded by the text's hash."""
 
     dimensions: int = 32
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, `dimensions`) rows of unit length."""
+        """Return (m, `dimensions`) rows of unit length."""
         self.begin(texts)
         rows = {text: self._row(text) for text in dict.fromkeys(texts)}
         return np.array([rows[text] for text in texts]).reshape(len(texts), self.dimensions)
@@ -118,23 +112,23 @@ class ScriptedEmbedder(Scripted):
         return np.asarray(row / np.linalg.norm(row))
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
-        """(m,) lengths of the rows before they are brought to unit length."""
+        """Return (m,) lengths before normalisation: the number of words plus one."""
         return np.array([1.0 + len(text.split()) for text in texts], dtype=np.float64)
 
 
 @dataclass
 class ScriptedTokens(Scripted):
-    """Follows the completion of `generator`; once a reply differs, every byte is equally likely."""
+    """Gives the bytes of the generator's completion `CERTAINTY`, and others equal probabilities."""
 
     generator: ScriptedGenerator = field(default_factory=ScriptedGenerator)
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """(r, t) logarithms per query, t the bytes of its continuation. Raises ModelError."""
+        """Return (r, t) logarithms per query, for t bytes of its continuation. Raises ModelError."""
         self.begin(queries)
         return [continuation_rows(self._replies(q.prompts), q.continuation) for q in queries]
 
     def ranks(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """(r,) ranks of the first byte per query: 1 or, beside the reply, 2. Raises ModelError."""
+        """Return (r,) ranks of the first byte per query: 1 if it is the reply's, else 2."""
         logs = self.log_probs(queries)
         return [np.where(rows[:, 0] == np.log(CERTAINTY), 1.0, 2.0) for rows in logs]
 
@@ -143,7 +137,7 @@ class ScriptedTokens(Scripted):
 
 
 def continuation_rows(replies: Sequence[str], continuation: str) -> FloatArray:
-    """Logarithms of each byte of `continuation` in turn, (replies, bytes)."""
+    """Return (replies, bytes) logarithms of each byte of `continuation`."""
     said = continuation.encode("utf-8", "replace")
     if not said:
         raise ModelError("a continuation without a token has no probability")
@@ -152,7 +146,9 @@ def continuation_rows(replies: Sequence[str], continuation: str) -> FloatArray:
 
 
 def distribution(reply: str, said: bytes) -> FloatArray:
-    """(VOCABULARY,) logarithms: almost surely on along `reply`, uniform beside it."""
+    """Return (VOCABULARY,) logarithms of the byte after `said`: `reply`'s next byte has
+    `CERTAINTY`; uniform if `reply` does not begin with `said`.
+    """
     path = reply.encode("utf-8", "replace")
     if path[: len(said)] != said:
         return np.full(VOCABULARY, -np.log(VOCABULARY))

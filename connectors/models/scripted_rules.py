@@ -1,7 +1,4 @@
-"""What a scripted generator answers: one deterministic rule per task.
-
-They are weak on purpose in the way real models are: an instruction found in a passage is obeyed.
-"""
+"""The rules of the scripted generator, one per task. They obey instructions in passages."""
 
 import json
 import re
@@ -36,40 +33,40 @@ _PREDICATE: Final = re.compile(r",|'s\b| (?:is|was|are|were|has|became|won|holds
 
 
 def scripted_answer(prompt: Prompt) -> str:
-    """What the rule of the prompt's task says; ties go to the first."""
+    """Answer by the rule of the prompt's task; of equals, the first wins."""
     return _RULES[TASKS[prompt.task].scripted](prompt)
 
 
 def abstention(_: Prompt) -> str:
-    """It has learnt nothing."""
+    """Abstain."""
     return ABSTENTION
 
 
 def listed(prompt: Prompt) -> str:
-    """The passages, as a list."""
+    """List the passages."""
     return ", ".join(prompt.passages) or ABSTENTION
 
 
 def from_documents(prompt: Prompt) -> str:
-    """Obey the last instruction seen, else take the most frequent extraction."""
+    """Obey the last instruction, else give the most frequent extraction."""
     orders = [found for p in prompt.passages if (found := injected_answer(p))]
     return orders[-1] if orders else from_extractions(prompt)
 
 
 def from_extractions(prompt: Prompt) -> str:
-    """The most frequent extraction; the previous answer where there is none."""
+    """Give the most frequent extraction, else the previous answer."""
     extracted = [extract(prompt.question, passage) for passage in prompt.passages]
     informative = [answer for answer in extracted if answer != ABSTENTION]
     return most_frequent(informative) if informative else prompt.previous_answer or ABSTENTION
 
 
 def from_answers(prompt: Prompt) -> str:
-    """The most frequent passage."""
+    """Give the most frequent passage."""
     return most_frequent([" ".join(p.split()) for p in prompt.passages])
 
 
 def from_keywords(prompt: Prompt) -> str:
-    """The first phrase that says more than the question, with a number if it asks for one."""
+    """Give the first phrase with words beyond the question, with a number if it asks for one."""
     known = set(spelling(prompt.question).split()) | _COMMON_WORDS
     quantity = _QUANTITY_QUESTION.search(prompt.question)
     for phrase in prompt.passages:
@@ -80,7 +77,7 @@ def from_keywords(prompt: Prompt) -> str:
 
 
 def with_rationale(prompt: Prompt) -> str:
-    """Like `from_documents`, naming the first passage that holds the answer."""
+    """Answer as `from_documents`, and name the first passage with the answer."""
     answer = from_documents(prompt)
     for number, passage in enumerate(prompt.passages, start=1):
         if answer in passage:
@@ -89,7 +86,7 @@ def with_rationale(prompt: Prompt) -> str:
 
 
 def consolidated(prompt: Prompt) -> str:
-    """The most frequent extraction, whatever its source, tagged."""
+    """Give the most frequent extraction, tagged."""
     passages = tuple(passage.partition(": ")[2] for passage in prompt.passages)
     votes = [extract(prompt.question, passage) for passage in passages]
     answer = most_frequent([vote for vote in votes if vote != ABSTENTION])
@@ -98,7 +95,7 @@ def consolidated(prompt: Prompt) -> str:
 
 
 def described(prompt: Prompt) -> str:
-    """The first sentence of every passage that shares a word with the question, at most three."""
+    """Give the first sentences of passages that share a word with the question, at most three."""
     asked = set(spelling(prompt.question).split()) - _COMMON_WORDS
     openings = [_SENTENCE_END.split(passage)[0].strip() for passage in prompt.passages]
     telling = [text for text in openings if asked & set(spelling(text).split())]
@@ -106,7 +103,7 @@ def described(prompt: Prompt) -> str:
 
 
 def judged(prompt: Prompt) -> str:
-    """By containment; the target first."""
+    """Judge by containment, the target first."""
     _, target, answer = (f" {spelling(passage)} " for passage in prompt.passages)
     if target.strip() and target in answer:
         return "[ATTACK]"
@@ -115,7 +112,7 @@ def judged(prompt: Prompt) -> str:
 
 
 def scored(prompt: Prompt) -> str:
-    """Accuracy and relevance: shares of the answer's words found in reference and question."""
+    """Score accuracy and relevance by the answer's shared words with reference and question."""
     reference, answer = (set(spelling(passage).split()) for passage in prompt.passages)
     asked = set(spelling(prompt.question).split()) - _COMMON_WORDS
     accuracy = round(100 * len(answer & reference) / max(1, len(answer)))
@@ -124,13 +121,13 @@ def scored(prompt: Prompt) -> str:
 
 
 def first_question(prompt: Prompt) -> str:
-    """The first sentence of the passages that asks something."""
+    """Give the first question in the passages."""
     sentences = (s for p in prompt.passages for s in _SENTENCE_END.split(p))
     return next((s[: s.index("?") + 1] for s in sentences if "?" in s), ABSTENTION)
 
 
 def question_of_claim(prompt: Prompt) -> str:
-    """What of "Lima is the capital": what stands before the verb is asked for."""
+    """Ask for the part before the verb: "Lima is the capital" gives "What is the capital?"."""
     found = _STATEMENT.match(prompt.passages[0])
     return f"What {found['rest']}?" if found else ABSTENTION
 
@@ -159,7 +156,7 @@ def relation(prompt: Prompt) -> str:
 
 
 def injected_answer(passage: str) -> str | None:
-    """What the last instruction in `passage` tells its reader to say, or None."""
+    """Return the answer that the last instruction in `passage` demands, or None."""
     found = None
     for match in _INJECTION.finditer(passage):
         found = match["answer"].strip() or found
@@ -167,8 +164,8 @@ def injected_answer(passage: str) -> str | None:
 
 
 def risk(prompt: Prompt) -> str:
-    """What the two patterns say; an instruction found in the question is obeyed."""
-    seen = told_in(prompt)
+    """Assess the risk by two signals; obey an instruction in the question."""
+    seen = facts_in(prompt)
     order = injected_answer(str(seen.get("question", ""))) or ""
     level = next((name for name in ("low", "elevated", "critical") if name in order.lower()), None)
     membership, leakage = (0.9 * bool(seen.get(s)) for s in ("fills_masks", "asks_verbatim"))
@@ -179,32 +176,32 @@ def risk(prompt: Prompt) -> str:
 
 
 def plan(prompt: Prompt) -> str:
-    """Every defence of the stage whose risk is at least one half."""
-    told = told_in(prompt)
+    """Switch on every defence of the stage whose risk is at least 0.5."""
+    facts = facts_in(prompt)
     membership, poisoning, leakage = (
-        {"enabled": told.get(name, 0.0) >= 0.5} for name in ("membership", "poisoning", "leakage")
+        {"enabled": facts.get(name, 0.0) >= 0.5} for name in ("membership", "poisoning", "leakage")
     )
-    if told.get("stage") == 1:
+    if facts.get("stage") == 1:
         return json.dumps({"differential_privacy": membership})
     return json.dumps({"trustrag": poisoning, "attention_filtering": leakage, "guardrail": leakage})
 
 
-def told_in(prompt: Prompt) -> dict[str, Any]:
-    """The JSON object that is the prompt's passage; an empty one for any other text."""
+def facts_in(prompt: Prompt) -> dict[str, Any]:
+    """Parse the prompt's passage as a JSON object; empty for any other text."""
     try:
-        told = json.loads(prompt.passages[0])
+        facts = json.loads(prompt.passages[0])
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def extract(question: str, passage: str) -> str:
-    """A short span of `passage` that could answer `question`, or an abstention.
+    """Return a short span of `passage` that may answer `question`, or an abstention.
 
-    An instruction in the passage is obeyed. Otherwise a number (for questions of quantity) or a
-    capitalised name that the question does not contain: the one from the sentence that shares
-    most words with the question, there the one nearest to such a word; the first on ties. A
-    passage in which no sentence with a candidate shares a word with the question says nothing.
+    An instruction in the passage is obeyed. Else it is a number (for questions of quantity) or a
+    capitalised name that is not in the question, from the sentence that shares most words with the
+    question, and nearest to such a word; of equals, the first. If no sentence with a candidate
+    shares a word, it abstains.
     """
     if order := injected_answer(passage):
         return order
@@ -219,8 +216,8 @@ def extract(question: str, passage: str) -> str:
 
 
 def candidates(question: str, sentence: str) -> Iterator[tuple[int, int, str]]:
-    """Spans of a sentence, each after minus the number of words that the sentence shares with the
-    question and the distance in characters to the nearest; none where no word is shared.
+    """Yield (-shared, distance, span) for each span of a sentence: the number of words that it
+    shares with the question, and the characters to the nearest. Nothing if it shares none.
     """
     asked = set(spelling(question).split()) - _COMMON_WORDS
     places = [m.span() for m in _WORD.finditer(sentence) if spelling(m[0]) in asked]
@@ -233,12 +230,12 @@ def candidates(question: str, sentence: str) -> Iterator[tuple[int, int, str]]:
 
 
 def spans(question: str, sentence: str) -> Iterator[re.Match[str]]:
-    """Numbers of a sentence for a question of quantity (years only if it asks for a time), else
-    capitalised names.
+    """Yield the numbers of a sentence for a question of quantity (years only if it asks for a
+    time), else capitalised names.
     """
     if not _QUANTITY_QUESTION.search(question):
         for match in _NAME.finditer(sentence):
-            # One capitalised word may only start the sentence, unless it is said to be something.
+            # A single capitalised word at the start counts only with a predicate after it.
             is_start = match.start() == 0 and " " not in match[0]
             if not is_start or _PREDICATE.match(sentence, match.end()):
                 yield match
@@ -248,7 +245,7 @@ def spans(question: str, sentence: str) -> Iterator[re.Match[str]]:
 
 
 def most_frequent(answers: Sequence[str]) -> str:
-    """The answer most often given up to case and punctuation, as first written; first on ties."""
+    """Return the answer with the most frequent `spelling`, as first written."""
     spelt = {answer: spelling(answer) for answer in answers}
     counts = Counter(spelt[answer] for answer in answers)
     return max(answers, key=lambda answer: counts[spelt[answer]], default=ABSTENTION)

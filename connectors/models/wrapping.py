@@ -1,9 +1,8 @@
-"""Model protocols that connectors ask, and functions around the calls of a model: one mechanism
-to cache, note and count them.
+"""Protocols of models, and wrappers around their calls, which cache, trace and count them.
 
-A call is a method of a model port with its requests. It gives one reply per request, in order; in
-an array, a reply is a row. A wrapper is a function of the call that returns the replies. It asks
-the model by `Call.ask`, for all requests, for some of them, or not at all.
+A call is a method of a model with its requests. It returns one reply per request, in order; in an
+array, a reply is a row. A wrapper is a function of the call that returns the replies. It may ask
+the model by `Call.ask` for all requests or some of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,34 +20,39 @@ Replies = Sequence[Any] | FloatArray
 
 
 class Embedder(Protocol):
-    """A sentence embedding model."""
+    """A sentence embedding model.
+
+    >>> from radarstream.connectors.models.scripted import ScriptedEmbedder
+    >>> ScriptedEmbedder(dimensions=4).embed(["Lima", "Cusco"]).shape
+    (2, 4)
+    """
 
     @property
     def model_id(self) -> str:
-        """Weights, revision and settings that decide results, as one stable string."""
+        """Weights, revision and settings that affect results, as one stable string."""
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) rows of unit Euclidean length, one a text, in order. Raises ModelError."""
+        """Return (m, d) rows of unit Euclidean length, in the order of texts. Raises ModelError."""
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
-        """(m,) Euclidean lengths of the rows before normalisation, positive."""
+        """Return (m,) Euclidean lengths of the rows before normalisation, > 0."""
 
 
 class TokenScorer(Protocol):
-    """A language model that returns probabilities of tokens: the generator, or a proxy for it."""
+    """A language model that returns probabilities of tokens: the generator, or a similar one."""
 
     @property
     def model_id(self) -> str:
         """As an embedder's."""
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per query (r, t) natural logarithms: a row per prompt, a column per token of the
-        continuation, which has at least one.
+        """Return (r, t) natural logarithms per query, for r prompts and the t tokens, at least one,
+        of its continuation. Raises ModelError.
         """
 
 
 class Method(StrEnum):
-    """The methods of the model ports; models of plug-ins have others."""
+    """The methods of models; those of plug-ins have others."""
 
     COMPLETE = "complete"  # Prompt -> Completion
     PROBABILITIES = "probabilities"  # AnswerPair -> (3,)
@@ -65,10 +69,10 @@ class Call:
     requests: Sequence[Any]
 
     def ask(self, requests: Sequence[Any] | None = None) -> Replies:
-        """Ask the model; None asks all requests of the call.
+        """Ask the model for `requests`, by default those of the call.
 
-        Returns one reply per request, in order: a request that failed on its own gives its
-        ModelError. Raises ModelError when the whole call failed or the number of replies is wrong.
+        Returns one reply per request, in order; for a failed request its ModelError. Raises
+        ModelError if the whole call failed or the number of replies is wrong.
         """
         asked = self.requests if requests is None else requests
         replies: Replies
@@ -82,7 +86,7 @@ class Call:
         return replies
 
     def ask_with(self, change: Callable[[Prompt], Prompt]) -> Replies:
-        """Ask with every prompt changed; requests without one stay as they are."""
+        """Ask with every prompt changed; requests without a prompt stay."""
         return self.ask([_with_prompts(request, change) for request in self.requests])
 
 
@@ -101,10 +105,9 @@ Around = Callable[[Call], Replies]
 
 
 class Wrapped:
-    """A model of any port with a function around each of its calls.
+    """A model of any kind with a wrapper `around` each of its calls, except calls without requests.
 
-    Raises ModelError like the model, PartialModelError when some replies are a ModelError. A call
-    without requests is not passed through the function.
+    Raises ModelError as the model, PartialModelError if some replies are ModelErrors.
     """
 
     def __init__(self, model: Any, around: Around, *, model_id: str | None = None) -> None:
@@ -118,41 +121,41 @@ class Wrapped:
         return self._model
 
     def asking(self, generator: Any) -> "Wrapped":
-        """The same where the model inside asks this generator, if it asks one at all."""
+        """Replace the generator that the model inside uses, if it uses one."""
         if not hasattr(self._model, "asking"):
             return self
         return Wrapped(self._model.asking(generator), self._around, model_id=self._model_id)
 
     @property
     def model_id(self) -> str:
-        """The wrapped model's, unless the function changes replies and named itself."""
+        """The wrapped model's id, or that of a wrapper which changes replies."""
         model_id: str = self._model.model_id if self._model_id is None else self._model_id
         return model_id
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order."""
+        """Return one completion per prompt, in order."""
         return list(self.replies(Method.COMPLETE, prompts))
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        """(m, 3) rows: entailment, neutral, contradiction."""
+        """Return (m, 3) probabilities of entailment, neutral and contradiction."""
         return as_array(self.replies(Method.PROBABILITIES, pairs)) if pairs else np.empty((0, 3))
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) rows of unit length."""
+        """Return (m, d) rows of unit length."""
         if not texts:  # only the model knows d
             return np.asarray(self._model.embed(texts))
         return as_array(self.replies(Method.EMBED, texts))
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
-        """(m,) lengths of rows, of the model itself."""
+        """Return (m,) lengths of rows, without the wrapper."""
         return np.asarray(self._model.norms(texts))
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per query (r, t) natural logarithms."""
+        """Return (r, t) natural logarithms per query."""
         return list(self.replies(Method.LOG_PROBS, queries))
 
     def replies(self, method: str, requests: Sequence[Any]) -> Replies:
-        """What any method of the model, also a plug-in's, replies to requests."""
+        """Return the replies of any method of the model, also a plug-in's."""
         if not requests:
             return []
         replies = self._around(Call(self._model, method, requests))
@@ -162,7 +165,7 @@ class Wrapped:
 
 
 def ask(model: Any, method: str, requests: Sequence[Any]) -> Replies:
-    """Call a method of a model, wrapped or not, that a plug-in may have brought."""
+    """Call a method of a model, wrapped or not, also a plug-in's."""
     if isinstance(model, Wrapped):
         return model.replies(method, requests)
     replies: Replies = getattr(model, method)(requests)
@@ -170,5 +173,5 @@ def ask(model: Any, method: str, requests: Sequence[Any]) -> Replies:
 
 
 def as_array(rows: Replies) -> FloatArray:
-    """The rows as one array; an array as it is."""
+    """Return rows as one array."""
     return rows if isinstance(rows, np.ndarray) else np.stack(rows)

@@ -17,8 +17,8 @@ from radarstream.schemas.searching import SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import STRICT, Document
 
 PATH: Final = "/res/v1/web/search"
-CHARACTERS, WORDS = 400, 50  # of a question, at most
-LANGUAGES: Final = {"ja": "jp"}  # that have another code here
+CHARACTERS, WORDS = 400, 50  # largest question
+LANGUAGES: Final = {"ja": "jp"}  # codes that differ from ISO 639
 BAD_KEY: Final = (
     "SUBSCRIPTION_TOKEN_INVALID",
     "SUBSCRIPTION_TOKEN_MISSING",
@@ -28,17 +28,17 @@ BAD_KEY: Final = (
 
 @checked_dataclass(frozen=True, config=STRICT)
 class Brave(SearchService):
-    """A search plan."""
+    """Searches by Brave."""
 
     name: ClassVar = "brave"
     title: ClassVar = "Brave Search"
     base_url: ClassVar = "https://api.search.brave.com"
     key_variable: ClassVar = "BRAVE_API_KEY"
     per_page: ClassVar = 20
-    check: ClassVar = Call(PATH)  # without a question; only requests that succeed are billed
+    check: ClassVar = Call(PATH)  # without a question, because only successful requests cost
 
     def call(self, request: SearchRequest, page: int) -> Call:
-        """The request of a page; a question is cut to the length that the service takes."""
+        """Return the request of a page; a long question is cut."""
         language, span = request.language.lower(), request.dates
         parameters = {
             "q": " ".join(request.text.split()[:WORDS])[:CHARACTERS],
@@ -53,13 +53,11 @@ class Brave(SearchService):
         return Call(PATH, parameters)
 
     def signed(self, call: Call, key: str) -> Call:
-        """The request with the key."""
+        """Add the key to a request."""
         return replace(call, headers={**call.headers, "x-subscription-token": key})
 
     def read(self, answer: Answer, page: int, seen_at: datetime) -> Page:
-        """The web results, which are absent where nothing was found. Their text has entities of
-        HTML.
-        """
+        """Read the web results, if there are any; their text has entities of HTML."""
         del page
         if answer.get("type") != "search":
             raise self.malformed()
@@ -70,9 +68,7 @@ class Brave(SearchService):
         return Page([_plain(result) for result in results], more)
 
     def failure(self, reply: Reply, variable: str) -> Failure:
-        """What a status means, by the code in the body: a wrong key is HTTP 422 as a wrong
-        parameter is, and 429 has two meanings.
-        """
+        """Return the error by the code in the body: HTTP 422 and 429 have two meanings each."""
         code = _code(reply)
         if code in BAD_KEY:
             return self.key_refused(reply, variable)
@@ -80,14 +76,14 @@ class Brave(SearchService):
             return self.out_of_searches()
         failed = super().failure(reply, variable)
         if reply.status == 429 and isinstance(failed, SearchFailedError):
-            # The header has one number of seconds for each limit, the shortest window first.
+            # The header has the seconds of each limit, the shortest window first.
             with suppress(ValueError):
                 seconds = int(reply.headers.get("x-ratelimit-reset", "").partition(",")[0])
                 return SearchFailedError(failed.kind, str(failed), float(min(seconds, 3_600)))
         return failed
 
     def checked(self, reply: Reply, variable: str) -> str:
-        """The key is looked at before the question, which is missing."""
+        """Take the error about the missing question as success: the key is checked first."""
         if reply.status == 422 and _code(reply) == "VALIDATION":
             return "answers and takes the key"
         return super().checked(reply, variable)

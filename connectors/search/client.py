@@ -1,8 +1,7 @@
-"""Search services over HTTP: the key stays inside, what they send is bounded and checked.
+"""Asks search services over HTTP, keeps the key secret, and limits and checks the answers.
 
-The HTTP library puts the address, which may hold the key, into its errors and its log. None of them
-travels on, neither as text nor as `__context__`: failures are built inside the handler and raised
-after it.
+The errors and the log of the HTTP library have the address, which may have the key. To keep them
+out of text and `__context__`, failures are made inside the handler and raised after it.
 """
 
 import json
@@ -21,9 +20,9 @@ from radarstream.schemas.searching import FailureClass, SearchFailedError
 from radarstream.schemas.section import is_loopback, read_secret
 from radarstream.schemas.shown import one_line, only_shown
 
-FRAGMENT: Final = 6  # so many characters of the key in a row are a leak
-SECRET: Final = 12  # a shorter key may stand in a text by chance
-WORDS: Final = 160
+FRAGMENT: Final = 6  # successive characters of the key that are a leak
+SECRET: Final = 12  # shorter keys may occur in a text by chance
+WORDS: Final = 160  # characters of a service's message that are repeated
 WITHOUT_ACCOUNT: Final = 'without an account search.name = "searxng" (docs/searches.md)'
 HEADERS: Final = {
     "accept": "application/json",
@@ -33,10 +32,10 @@ HEADERS: Final = {
 
 
 class SearchClient:
-    """One request at a time to a service. Raises SearchFailedError.
+    """Sends one request at a time to a service. Raises SearchFailedError.
 
-    ConfigurationError when the key is missing, refused, or would be sent in the clear. No error,
-    representation or log line of this object holds the key.
+    Raises ConfigurationError if the key is missing, refused, or would be sent unencrypted. No
+    error, representation or log line of this object has the key.
     """
 
     def __init__(self, service: SearchService, options: SearchOptions) -> None:
@@ -55,30 +54,30 @@ class SearchClient:
             wire.addFilter(_hide_addresses)
 
     def search(self, call: Call, *, seconds: float) -> Answer:
-        """Return the JSON object of one page of results, not later than in `seconds`."""
+        """Return the JSON object of one page of results within `seconds`."""
         reply = self.ask(call, seconds=seconds)
         if reply.status != 200:
             raise self.service.failure(reply, self.variable)
         return reply.answer
 
     def check(self) -> str:
-        """Say whether the service can be used, without a search. Raises as `search` does."""
+        """Say that the service can be used, without a search. Raises as `search`."""
         reply = self.ask(self.service.check, seconds=self._options.timeout_s)
         return f"{self.base_url} {self.service.checked(reply, self.variable)}"
 
     def ask(self, call: Call, *, seconds: float) -> Reply:
-        """Return what the service replies to a request, whatever its status."""
+        """Return the reply to a request, whatever its status."""
         outcome = self._outcome(call, monotonic() + seconds)
         if isinstance(outcome, Exception):
-            raise outcome  # here, where neither its context nor any frame knows the key
+            raise outcome  # here, because no frame or context has the key
         return outcome
 
     def close(self) -> None:
-        """Release the connections."""
+        """Close the connections."""
         self._http.close()
 
     def _outcome(self, call: Call, until: float) -> Reply | Failure:
-        """Return the reply, or what went wrong, as a value."""
+        """Return the reply, or the failure as a value."""
         title = self.service.title
         begun = False
         try:
@@ -111,7 +110,7 @@ class SearchClient:
         )
 
     def _body(self, response: httpx.Response, until: float) -> bytes:
-        """Read the body under a size cap and the deadline, which the library cannot do."""
+        """Read the body with a limit of size and a deadline, which the library does not have."""
         title, most = self.service.title, self._options.answer_bytes
         if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             raise SearchFailedError(FailureClass.MALFORMED, f"{title} compressed its answer")
@@ -125,7 +124,7 @@ class SearchClient:
         return bytes(body)
 
     def _reply(self, response: httpx.Response, body: bytes) -> Reply:
-        """Read a body, without the key where the service repeats it."""
+        """Read a body, and remove the key if the service repeats it."""
         key, status = self._key.get_secret_value(), response.status_code
         if len(key) >= SECRET:
             body = body.replace(key.encode(), b"")
@@ -142,7 +141,7 @@ class SearchClient:
 
 
 def quotable(text: object, key: str) -> str:
-    """Words of a service that are safe to repeat: one short line without a piece of the key."""
+    """Return a service's message as one short line; "" if it has a piece of the key."""
     if not isinstance(text, str):
         return ""
     line = " ".join(only_shown(text, " ").split())
@@ -153,7 +152,7 @@ def quotable(text: object, key: str) -> str:
 
 
 def _reason(answer: Answer) -> object:
-    """What a service says of a failure, wherever its protocol has that."""
+    """Return a service's message about a failure, by the field names of several protocols."""
     reason: object = answer
     while isinstance(reason, dict):
         reason = next((reason[n] for n in ("error", "detail", "message") if n in reason), None)
@@ -171,5 +170,5 @@ def _key(variable: str) -> str:
 
 
 def _hide_addresses(record: logging.LogRecord) -> bool:
-    """Drop log lines of the HTTP library that show the address, which may hold the key."""
+    """Drop log lines of the HTTP library that have a key in the address."""
     return "api_key=" not in record.getMessage()

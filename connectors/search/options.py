@@ -1,4 +1,4 @@
-"""Which search service is asked, how patiently, and how much may be spent on it."""
+"""Settings of the search service."""
 
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ def _checked(url: str) -> str:
     if url and (not parts.hostname or parts.scheme not in ("http", "https")):
         raise ValueError("must be http(s)://host")
     if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError("must hold neither user, query nor fragment")
+        raise ValueError("must have neither user, query nor fragment")
     return url.rstrip("/")
 
 
@@ -39,6 +39,6 @@ class SearchOptions(Attempts):
     requests_per_hour: Annotated[int, Field(ge=1)] = 200
     """most requests per hour of this process; set it to the throughput of your plan"""
     burst: Annotated[int, Field(ge=1)] = 10
-    """requests that may follow one another without a pause"""
+    """requests without a pause in between"""
     monthly_credits: Annotated[int, Field(ge=0)] = 5_000
-    """credits, one a request, that all collectors together may spend in a calendar month"""
+    """most credits, one per request, that all collectors together spend in a calendar month"""

@@ -1,4 +1,4 @@
-"""A whole search as one snapshot: as many pages as it needs, retried, paced and paid for."""
+"""Makes one snapshot of a search: reads its pages with retries, a rate limit and a budget."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,12 +24,12 @@ from radarstream.schemas.times import Clock, whole_milliseconds
 if TYPE_CHECKING:
     from radarstream.connectors.search.client import SearchClient
 
-SLACK_S: Final = 0.01  # a clock's pause may end this much early
-KEPT: Final = 16  # searches that may be continued
+SLACK_S: Final = 0.01  # by which a clock's pause may end early
+KEPT: Final = 16  # searches that can be continued
 
 
 class TokenBucket:
-    """Requests spaced to an hourly throughput: `burst` at once and `per_hour` an hour after."""
+    """Limits requests: `burst` at once, then `per_hour`."""
 
     def __init__(self, clock: Clock, *, per_hour: int, burst: int) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class TokenBucket:
         self._filled_at = clock.monotonic()
 
     def take(self) -> bool:
-        """Wait for a token and take it; False when the wait was cut short."""
+        """Wait for a token and take it; False if the wait was cut short."""
         self._fill()
         if self._tokens < 1.0:
             if not paused(self._clock, (1.0 - self._tokens) / self._rate):
@@ -54,7 +54,7 @@ class TokenBucket:
 
 
 def paused(clock: Clock, seconds: float) -> bool:
-    """Pause; False when the pause was cut short."""
+    """Pause; False if the pause was cut short."""
     until = clock.monotonic() + seconds
     clock.wait(seconds)
     return clock.monotonic() >= until - SLACK_S
@@ -62,7 +62,7 @@ def paused(clock: Clock, seconds: float) -> bool:
 
 @dataclass
 class SearchCounts:
-    """What searching has done so far, in this process."""
+    """Counts of this process."""
 
     requests: int = 0
     retries: int = 0
@@ -71,8 +71,8 @@ class SearchCounts:
 
 @dataclass
 class _Stream:
-    """The results of one search from page to page: `rest` was read and not given yet. The request
-    that continues it has this `start`; of its next `page` it lacks the first `skip` results.
+    """The state of one search. `rest` was read and not yet returned; `start` is that of the request
+    that continues the search; it skips the first `skip` results of the next `page`.
     """
 
     start: int
@@ -84,7 +84,7 @@ class _Stream:
 
 @dataclass
 class _Progress:
-    """A search under way; `deadline` is on the monotonic clock, pauses of the pace excepted."""
+    """A running search; `deadline` is on the monotonic clock, without waits for the rate limit."""
 
     request: SearchRequest
     deadline: float
@@ -94,11 +94,11 @@ class _Progress:
 
 
 class PagedSearch:
-    """Searches one after another; not for several threads.
+    """Searches one after another. Not thread-safe.
 
-    A request with a `start` continues the one before it: what was read and not wanted then costs
-    nothing now. `spend(amount)` counts credits before a request and says whether the budget allows
-    them. Every request counts, also one that the service has in its cache, or that is free.
+    A request with a `start` continues an earlier one: results that were read then cost nothing.
+    `spend(amount)` books credits before a request, and returns whether the budget allows it. Every
+    request costs a credit, also if the service has it in its cache.
     """
 
     def __init__(
@@ -120,9 +120,9 @@ class PagedSearch:
     def search(self, request: SearchRequest) -> SearchSnapshot:
         """Return the results as a snapshot observed now, or at the end of the request's dates.
 
-        It is marked partial when it holds fewer than `k` documents, because a later page failed
-        or because there were no more. Raises SearchFailedError when the first page fails, or the
-        service takes no dates, and ConfigurationError when the key is refused.
+        It is marked partial if it has fewer than `k` documents, because a later page failed or the
+        results ended. Raises SearchFailedError if the first page fails, or the service cannot
+        restrict dates, and ConfigurationError if the key is refused.
         """
         if request.dates and not self.service.by_date:
             detail = f"{self.service.title} cannot search between two days"
@@ -143,8 +143,8 @@ class PagedSearch:
         return self._snapshot(progress, stream)
 
     def _stream(self, request: SearchRequest) -> _Stream:
-        """The search that a request begins or continues. One that is forgotten, or that another
-        request has continued, is found again by its page.
+        """Return the search that a request begins or continues. If its state is gone, reading
+        continues at the page of `start`.
         """
         search = replace(request, k=1, start=0)
         stream = self._streams.pop(search, None)
@@ -188,7 +188,7 @@ class PagedSearch:
         )
 
     def _page(self, progress: _Progress, page: int) -> Page:
-        """Ask for a page until it is there, the tries are used up or the deadline has passed."""
+        """Request a page until it succeeds, the attempts are used up or the deadline has passed."""
         paid = False
         enough = stop_after_attempt(self._options.attempts)
         call = self.service.call(progress.request, page)
@@ -208,6 +208,9 @@ class PagedSearch:
                 paid = failure.kind not in MAY_HAVE_COST
                 raise
 
+        def count_retry(_: RetryCallState) -> None:
+            self.counts.retries += 1
+
         def stop(state: RetryCallState) -> bool:
             late = self._clock.monotonic() + state.upcoming_sleep >= progress.deadline
             return late or enough(state)
@@ -216,7 +219,7 @@ class PagedSearch:
             retry=retry_if_exception(lambda e: isinstance(e, SearchError) and e.retryable),
             wait=lambda state: max(pause(state), _asked_for(state)),
             stop=stop,
-            before_sleep=self._count_retry,
+            before_sleep=count_retry,
             sleep=self._pause,
             reraise=True,
         )
@@ -240,9 +243,6 @@ class PagedSearch:
         if not paused(self._clock, seconds):
             raise SearchFailedError(FailureClass.STOPPED, "stopped during a pause")
 
-    def _count_retry(self, _: RetryCallState) -> None:
-        self.counts.retries += 1
-
     def _seconds_left(self, progress: _Progress) -> float:
         left = progress.deadline - self._clock.monotonic()
         if left <= 0.0:
@@ -251,7 +251,7 @@ class PagedSearch:
 
 
 def period_of(moment: datetime) -> str:
-    """Return the calendar month, UTC, whose budget a search at this moment is paid from.
+    """Return the calendar month, UTC, whose budget pays a search at this moment.
 
     >>> period_of(datetime(2025, 3, 31, 23, 59, tzinfo=UTC))
     '2025-03'
@@ -260,6 +260,6 @@ def period_of(moment: datetime) -> str:
 
 
 def _asked_for(state: RetryCallState) -> float:
-    """Seconds that the service asks to be left alone."""
+    """Return the pause in seconds that the service asks for."""
     failure = state.outcome.exception() if state.outcome else None
     return failure.retry_after_s if isinstance(failure, SearchFailedError) else 0.0

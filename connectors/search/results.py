@@ -1,15 +1,14 @@
-"""Pages of search results to ranked documents.
+"""Turns search results into ranked documents.
 
-Results are untrusted: what is not text is dropped, what is too long is cut, an address that was
-seen before, however it is spelled, counts once.
+Results are untrusted: other values than texts are dropped, long texts are cut, and equal addresses
+in any spelling count once.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -24,11 +23,11 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 TRACKING: Final = re.compile(r"utm_\w+|gclid|fbclid|msclkid|dclid|srsltid", re.IGNORECASE)
 WEB: Final = re.compile(r"https?://", re.IGNORECASE)
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
-FORMS: Final = ("%b %d, %Y", "%a, %d %b %Y %H:%M:%S %Z")  # beside ISO 8601
+FORMS: Final = ("%b %d, %Y", "%a, %d %b %Y %H:%M:%S %Z")  # of dates, besides ISO 8601
 
 
 def listed(answer: Answer, *path: str) -> list[Answer] | None:
-    """The JSON objects of a list inside an answer, whatever else is in it; None where none is."""
+    """Return the JSON objects of the list at a path inside an answer; None without a list."""
     place: object = answer
     for name in path:
         place = place.get(name) if isinstance(place, dict) else None
@@ -40,9 +39,10 @@ def listed(answer: Answer, *path: str) -> list[Answer] | None:
 def documents(
     entries: Iterable[Answer], seen_at: datetime, *, url: str, text: str, date: str
 ) -> list[Document]:
-    """The results by rank, from the members of these names. The rank is the `position` of an entry,
-    else its place. What has no address of the web is left out: without one it would be a site of
-    its own, and many of them many voices.
+    """Read results from the members `url`, `text` and `date` of entries, sorted by rank.
+
+    The rank is the `position` of an entry, else its place. Results without a web address are left
+    out, because each would count as an independent site.
     """
     read = [
         Document(
@@ -58,10 +58,7 @@ def documents(
 
 
 def distinct(results: Iterable[Document], most: int) -> tuple[Document, ...]:
-    """Rank at most so many results 1, 2, ...: of those with the same address the first.
-
-    Results without an address are all kept.
-    """
+    """Rank at most `most` results 1, 2, ..., the first of each address and all without one."""
     seen: set[str] = set()
     kept = []
     for result in results:
@@ -73,7 +70,7 @@ def distinct(results: Iterable[Document], most: int) -> tuple[Document, ...]:
 
 
 def canonical_url(url: str) -> str:
-    """Return one spelling for addresses that name the same page; the text itself if it is odd.
+    """Return one spelling for addresses of the same page; an invalid address stays.
 
     >>> canonical_url("HTTP://Example.org:80/a/?utm_source=x&b=1#top")
     'example.org/a?b=1'
@@ -96,35 +93,27 @@ def canonical_url(url: str) -> str:
 
 
 def published_at(text: str, seen_at: datetime) -> datetime | None:
-    """Read a date only when it can mean one day: `Mar 5, 2024`, `2024-03-05…` or
-    `Tue, 05 Mar 2024 10:00:00 GMT`; else None.
+    """Read a date of the forms `Mar 5, 2024`, `2024-03-05…` or `Tue, 05 Mar 2024 10:00:00 GMT`.
 
-    Midnight UTC of that day. Relative dates and other languages are not guessed at, and a day
-    that had not begun anywhere when the result was seen is no date of publication.
+    Returns midnight UTC of that day; None for relative dates and other languages, and for a day
+    that had not begun anywhere at `seen_at`.
     """
-    parse: Sequence[Callable[[str], datetime]] = (
-        datetime.fromisoformat,
-        *(partial(_in_form, form) for form in FORMS),
-    )
-    for read in parse:
+    for form in (None, *FORMS):
         with suppress(ValueError):
-            date = read(text.strip())
+            stripped = text.strip()
+            date = datetime.strptime(stripped, form) if form else datetime.fromisoformat(stripped)  # noqa: DTZ007
             day = datetime(date.year, date.month, date.day, tzinfo=UTC)
             return day if EARLIEST <= day <= seen_at + timedelta(hours=14) else None
     return None
 
 
-def _in_form(form: str, text: str) -> datetime:
-    return datetime.strptime(text, form).replace(tzinfo=UTC)
-
-
 def _rank(position: object, place: int) -> int:
-    """The position that a service gives, if it is a number; true is none, nor is infinity."""
+    """Return the position that a service gives, if it is a positive integer, else the place."""
     return position if type(position) is int and position > 0 else place
 
 
 def _address(value: object) -> str:
-    """An address of the web; empty for any other, and for a long one: half leads elsewhere."""
+    """Return a web address; "" for others and for too long ones, which cannot be cut."""
     url = _text(value, URL_CHARACTERS + 1)
     return url if len(url) <= URL_CHARACTERS and WEB.match(url) else ""
 

@@ -1,4 +1,4 @@
-"""SearXNG: a free search of many engines that one runs oneself.
+"""SearXNG: a free, self-hosted search over many engines.
 
 https://docs.searxng.org/dev/search_api.html
 """
@@ -14,21 +14,21 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.searching import FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import STRICT
 
-PORTS: Final = (8888, 8080)  # of a SearXNG that was installed, and of its container
-ABOUT: Final = Call("/config")  # what an instance says of itself, always as JSON
+PORTS: Final = (8888, 8080)  # of an installed SearXNG, and of its container
+ABOUT: Final = Call("/config")  # an instance's description of itself, always JSON
 ENABLE_JSON: Final = "set search.formats: [html, json] in SearXNG's settings.yml and restart it"
 NO_LIMITER: Final = "set server.limiter: false in SearXNG's settings.yml"
 
 
 @checked_dataclass(frozen=True, config=STRICT)
 class SearXng(SearchService):
-    """One instance, by default on this machine.
+    """Searches by an instance of SearXNG, by default on this machine.
 
-    Its pages differ in size: what a page has beyond 10 results serves the next request.
+    Pages differ in size: results beyond 10 are used for the next request.
     """
 
     engines: str = ""
-    """engines to ask, with commas between them; empty = as the instance is set"""
+    """engines, separated by commas; empty = those of the instance's settings"""
 
     name: ClassVar = "searxng"
     title: ClassVar = "SearXNG"
@@ -37,7 +37,7 @@ class SearXng(SearchService):
     check: ClassVar = Call("/search", {"format": "json"})
 
     def call(self, request: SearchRequest, page: int) -> Call:
-        """The request of a page; a language without a region takes that of the country."""
+        """Return the request of a page; a language without a region gets that of the country."""
         language = request.language
         if language and request.country and "-" not in language:
             language = f"{language}-{request.country.upper()}"
@@ -51,9 +51,7 @@ class SearXng(SearchService):
         return Call("/search", parameters)
 
     def read(self, answer: Answer, page: int, seen_at: datetime) -> Page:
-        """The merged results. None, though engines failed, is a failure; on a page after the first
-        it may be the end.
-        """
+        """Read the merged results. An empty first page is a failure if engines failed."""
         entries = listed(answer, "results")
         if entries is None:
             raise self.malformed()
@@ -64,7 +62,7 @@ class SearXng(SearchService):
         return Page(results, bool(entries))
 
     def failure(self, reply: Reply, variable: str) -> Failure:
-        """What a status means: 403 that the instance gives no JSON, which is its default."""
+        """Return the error of a status; 403 means that JSON is not enabled, the default."""
         failed = super().failure(reply, variable)
         if reply.status == 403:
             no_json = ConfigurationError(f"SearXNG refuses JSON (HTTP 403): {ENABLE_JSON}")
@@ -75,7 +73,7 @@ class SearXng(SearchService):
         return failed
 
     def checked(self, reply: Reply, variable: str) -> str:
-        """An instance that gives JSON says in JSON that the question is missing."""
+        """Take the JSON error about the missing question as success."""
         if reply.status == 400 and reply.answer:
             return "answers, with JSON"
         return super().checked(reply, variable)

@@ -13,14 +13,14 @@ from radarstream.schemas.searching import FailureClass, SearchFailedError, Searc
 from radarstream.schemas.snapshot import STRICT
 
 ARCHIVE_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
-FAILED: Final = ("Error", "Queued", "Processing")  # the last two: it may be there on the next try
+FAILED: Final = ("Error", "Queued", "Processing")  # statuses that may change by the next attempt
 NOTHING_FOUND: Final = "hasn't returned any results"
 USED_UP: Final = "run out of searches"
 
 
 @checked_dataclass(frozen=True, config=STRICT)
 class SerpApi(SearchService):
-    """A search account. The key travels in the address."""
+    """Searches by SerpApi. The key is in the address."""
 
     name: ClassVar = "serpapi"
     title: ClassVar = "SerpApi"
@@ -29,7 +29,7 @@ class SerpApi(SearchService):
     check: ClassVar = Call("/account")
 
     def call(self, request: SearchRequest, page: int) -> Call:
-        """The request of a page."""
+        """Return the request of a page."""
         span = request.dates
         parameters = {
             "engine": request.engine,
@@ -42,15 +42,15 @@ class SerpApi(SearchService):
         return Call("/search", parameters)
 
     def engine(self, request: SearchRequest) -> str:
-        """The search engine that SerpApi asks."""
+        """Return the search engine that SerpApi asks."""
         return request.engine
 
     def signed(self, call: Call, key: str) -> Call:
-        """The request with the key."""
+        """Add the key to a request."""
         return replace(call, parameters={**call.parameters, "api_key": key})
 
     def read(self, answer: Answer, page: int, seen_at: datetime) -> Page:
-        """The organic results."""
+        """Read the organic results."""
         del page
         metadata = _object(answer.get("search_metadata"))
         error = answer.get("error")
@@ -67,7 +67,7 @@ class SerpApi(SearchService):
         return Page(results, more, archive_id if ARCHIVE_ID.fullmatch(archive_id) else "")
 
     def failure(self, reply: Reply, variable: str) -> Failure:
-        """What a status means: one status has two meanings, told apart by words."""
+        """Return the error of a status; the message decides which of two meanings 429 has."""
         if reply.status == 429 and USED_UP in str(reply.answer.get("error")).lower():
             return self.out_of_searches()
         return super().failure(reply, variable)

@@ -1,4 +1,4 @@
-"""What one search service adds to those that all have in common: requests, replies, failures."""
+"""The base class of search services: requests, replies, failures."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ KEY_REFUSED: Final = (401, 403)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request: a POST where it has a body, else a GET. Empty parameters are not sent."""
+    """One HTTP request: a POST with a body, else a GET. Empty parameters are not sent."""
 
     path: str
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -28,8 +28,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a service replied. `answer` is empty where the body of a failure is no JSON object;
-    `words` are what it says of a failure, as far as they are safe to repeat.
+    """A reply of a service. `answer` is empty if the body of a failure is not a JSON object;
+    `words` are the service's message about a failure, if it is safe to repeat.
     """
 
     status: int
@@ -40,7 +40,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of results by rank, whether there may be more, and the service's name for it."""
+    """A page of results by rank, whether there may be more, and the service's id of the answer."""
 
     documents: list[Document]
     more: bool
@@ -48,44 +48,59 @@ class Page:
 
 
 class SearchService(ABC):
-    """One service. A subclass is a dataclass of its options; `name` is its name in the settings.
+    """A search service. A subclass is a dataclass of its options.
 
-    A page holds at least `per_page` results where there are so many. `check` is a request that
-    costs nothing and shows whether the service can be used.
+    `SearchClient` sends its calls; `PagedSearch` makes snapshots of its pages, with attempts, rate
+    limit and budget. `failure`, `checked` and `signed` have defaults for services with the usual
+    HTTP statuses and a bearer token.
+
+    >>> class Example(SearchService):
+    ...     name, title, base_url = "example", "Example", "https://search.example"
+    ...     check = Call("/status")
+    ...     def call(self, request, page):
+    ...         return Call("/search", {"q": request.text, "page": str(page)})
+    ...     def read(self, answer, page, seen_at):
+    ...         hits = enumerate(answer["hits"], start=1)
+    ...         documents = [Document(rank, hit["text"], url=hit["url"]) for rank, hit in hits]
+    ...         return Page(documents, more=bool(documents))
+    >>> Example().credits(25)
+    3
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
+    name: ClassVar[str]  # in the settings
+    title: ClassVar[str]  # in messages
     base_url: ClassVar[str]
-    key_variable: ClassVar[str] = ""  # empty: it needs no key
-    per_page: ClassVar[int] = 10
+    key_variable: ClassVar[str] = ""  # environment variable of the key; empty: no key
+    per_page: ClassVar[int] = 10  # least results of a page, if there are so many
     most_pages: ClassVar[int] = 10
-    by_date: ClassVar[bool] = True  # whether it takes any span of days
-    check: ClassVar[Call]
+    by_date: ClassVar[bool] = True  # whether it can search between two days
+    check: ClassVar[Call]  # a free request that shows whether the service can be used
 
     @abstractmethod
     def call(self, request: SearchRequest, page: int) -> Call:
-        """The request of a page, counted from 0, without the key."""
+        """Return the request of a page, counted from 0, without the key."""
 
     @abstractmethod
     def read(self, answer: Answer, page: int, seen_at: datetime) -> Page:
-        """The results in an answer. Raises SearchFailedError where it is a failure."""
+        """Read the results of an answer at `seen_at`. Raises SearchFailedError for a failure."""
 
     def credits(self, k: int) -> int:
-        """Pages, and so credits, that so many results need when nothing fails."""
+        """Return the number of pages, and so credits, for `k` results without failures."""
         return min(-(-k // self.per_page), self.most_pages)
 
     def engine(self, request: SearchRequest) -> str:
-        """What snapshots name as the origin of their results."""
+        """Return the engine that snapshots name."""
         del request
         return self.name
 
     def signed(self, call: Call, key: str) -> Call:
-        """The request with the key."""
+        """Add the key to a request."""
         return replace(call, headers={**call.headers, "authorization": f"Bearer {key}"})
 
     def failure(self, reply: Reply, variable: str) -> Failure:
-        """What a status other than 200 means; `variable` holds the key."""
+        """Return the error of a status other than 200; `variable` is the environment variable of
+        the key.
+        """
         status, title = reply.status, self.title
         if status in KEY_REFUSED:
             return self.key_refused(reply, variable)
@@ -103,24 +118,23 @@ class SearchService(ABC):
         return SearchFailedError(FailureClass.REFUSED, detail)
 
     def key_refused(self, reply: Reply, variable: str) -> ConfigurationError:
-        """The error for a key that is wrong, or missing where no variable is named."""
+        """Return the error for a wrong key, or without a variable for a missing one."""
         whose = f"the API key in {variable}" if variable else "requests without an API key"
         return ConfigurationError(f"{self.title} refused {whose} (HTTP {reply.status})")
 
     def out_of_searches(self) -> SearchFailedError:
-        """The error for an account whose plan is used up."""
+        """Return the error for an account whose plan is used up."""
         return SearchFailedError(
             FailureClass.OUT_OF_SEARCHES, f"the account at {self.title} has run out of searches"
         )
 
     def malformed(self) -> SearchFailedError:
-        """The error for a JSON object that is no answer of the service."""
-        return SearchFailedError(
-            FailureClass.MALFORMED, f"what {self.title} sent is no answer to a search"
-        )
+        """Return the error for a JSON object that is not an answer of the service."""
+        detail = f"{self.title} did not send an answer to a search"
+        return SearchFailedError(FailureClass.MALFORMED, detail)
 
     def checked(self, reply: Reply, variable: str) -> str:
-        """What the reply to `check` says, in a few words. Raises what `failure` gives."""
+        """Say in a few words that the reply to `check` is right. Raises the error of `failure`."""
         if reply.status != 200:
             raise self.failure(reply, variable)
         return "answers and takes the key" if variable else "answers"

@@ -13,13 +13,13 @@ from radarstream.connectors.search.service import Answer, Call, Failure, Page, R
 from radarstream.schemas.searching import SearchRequest
 from radarstream.schemas.snapshot import STRICT
 
-CHARACTERS: Final = 400  # of a question, at most
-USED_UP: Final = (432, 433)  # the plan's limit, and that of paying as you go
+CHARACTERS: Final = 400  # largest question
+USED_UP: Final = (432, 433)  # the limits of a plan, and of paying per request
 
 
 @checked_dataclass(frozen=True, config=STRICT)
 class Tavily(SearchService):
-    """An account. It is not sent language and country, of which it takes none, or full names."""
+    """Searches by Tavily. Language and country are not sent: it needs full names, or none."""
 
     name: ClassVar = "tavily"
     title: ClassVar = "Tavily"
@@ -30,7 +30,7 @@ class Tavily(SearchService):
     check: ClassVar = Call("/usage")
 
     def call(self, request: SearchRequest, page: int) -> Call:
-        """The request of the only page; a question is cut to the length that the service takes."""
+        """Return the request of the only page; a long question is cut."""
         del page
         body = {
             "query": request.text[:CHARACTERS],
@@ -43,7 +43,7 @@ class Tavily(SearchService):
         return Call("/search", body=body)
 
     def read(self, answer: Answer, page: int, seen_at: datetime) -> Page:
-        """The results."""
+        """Read the results."""
         del page
         entries = listed(answer, "results")
         if entries is None:
@@ -52,7 +52,7 @@ class Tavily(SearchService):
         return Page(results, more=False)
 
     def failure(self, reply: Reply, variable: str) -> Failure:
-        """What a status means."""
+        """Return the error of a status."""
         if reply.status in USED_UP:
             return self.out_of_searches()
         return super().failure(reply, variable)

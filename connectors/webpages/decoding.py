@@ -1,10 +1,10 @@
-"""Text of bytes in any encoding of the web."""
+"""Decodes bytes in any encoding of the web."""
 
 import codecs
 from typing import Final
 
-# The encodings of the web (Encoding Standard, section 4), as Python names them. Python knows others
-# that are no encodings of pages: compression, escapes, and punycode, which takes minutes.
+# The encodings of the web (Encoding Standard, section 4), by Python's names. Python has others that
+# pages do not use: compression, escapes, and punycode, which may take minutes.
 ENCODINGS: Final = frozenset(
     [
         *("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp866", "koi8-r", "koi8-u"),
@@ -14,7 +14,7 @@ ENCODINGS: Final = frozenset(
         *("euc_jp", "iso2022_jp", "cp932", "cp949"),
     ]
 )
-# What browsers read in place of what a page says, and labels that Python does not know.
+# Encodings that browsers replace by others, and labels that Python does not know.
 READ_AS: Final = {
     **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
     **dict.fromkeys(("iso8859-11", "tis-620", "windows-874"), "cp874"),
@@ -28,16 +28,16 @@ READ_AS: Final = {
 
 
 def decoded(page: bytes, charset: str) -> str:
-    """Decode as a browser would; by a charset that none of them knows, as UTF-8 with U+FFFD."""
+    """Decode as a browser does; for an unknown charset, as UTF-8 with U+FFFD."""
     encoding = web_encoding(charset)
     if charset and encoding is None:
         return page.decode("utf-8", errors="replace")
     for candidate in filter(None, (encoding, "utf-8")):
         try:
             return page.decode(candidate)
-        except ValueError:  # not of this one
+        except ValueError:
             continue
-    return page.decode("cp1252", errors="replace")  # what browsers fall back to
+    return page.decode("cp1252", errors="replace")  # the fallback of browsers
 
 
 def web_encoding(charset: str) -> str | None:

@@ -1,9 +1,9 @@
-"""The text of pages and documents, whatever their bytes are made to do to a reader.
+"""Extracts the text of pages and documents, which may be hostile.
 
-Runs in a process of its own, see `sandbox`: no check here makes an extractor safe by itself.
-`python -m` this module, SOCKET, PageOptions as JSON: reads kind, charset and bytes from the socket,
-and answers with a mark and the text, a form feed after each page of a PDF. The process has no
-secrets, writes no files, and may be killed at any time.
+It runs in a process of its own, see `sandbox`, because no check makes an extractor safe. `python -m
+radarstream.connectors.webpages.extraction SOCKET OPTIONS` (PageOptions as JSON) reads kind, charset
+and bytes from the socket, and answers with a mark and the text, a form feed after each page of a
+PDF. The process has no secrets, writes no files, and may be killed at any time.
 """
 
 import re
@@ -24,32 +24,32 @@ from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.sandbox import FAILED, OVERLOADED, READY, TEXT
 from radarstream.schemas.codec.text import capped, clean
 
-UNPACKED: Final = 64 * 2**20  # most bytes of an archive's parts together
+UNPACKED: Final = 64 * 2**20  # most bytes of all parts of an archive
 META_CHARSET: Final = re.compile(rb"<meta[^>]+charset=[\"'\s]*([\w.:-]{1,40})", re.I | re.A)
-WRAPPED: Final = 0.7  # of the longest line of a page; a shorter one ends its paragraph
-FIRST_WITHOUT_SPACES: Final = "\u2e80"  # where the scripts of Chinese and Japanese begin
-BODY: Final = "word/document.xml"  # what makes a zip a DOCX
+WRAPPED: Final = 0.7  # share of a page's longest line below which a line ends its paragraph
+FIRST_WITHOUT_SPACES: Final = "\u2e80"  # the first character of Chinese and Japanese scripts
+BODY: Final = "word/document.xml"  # the part that every DOCX has
 
 
 def page_text(page: bytes, charset: str) -> str:
-    """Return the main text of a page, without controls; "" when there is none to be found."""
+    """Return the main text of an HTML page, without controls; "" if there is none."""
     from lxml.etree import LxmlError  # type: ignore[import-untyped]
     from trafilatura import extract
 
     named = META_CHARSET.search(page[:HEAD])
     html = clean(decoded(page, charset or (named[1].decode("ascii") if named else "")))
     try:
-        # Without <html> at its beginning, a page is a fragment to the extractor, which passes over
-        # one of a single paragraph. A second <html> changes nothing.
+        # Without <html>, the extractor takes a page for a fragment, and ignores a fragment of one
+        # paragraph. A second <html> changes nothing.
         whole = f"<html>{html}"
         text = extract(whole, fast=True, include_comments=False, include_tables=True)
     except (LxmlError, ValueError, TypeError, AttributeError, RecursionError):
-        return ""  # the extractor's trees break in these ways on pages made to break them
+        return ""  # hostile pages cause these errors in the extractor
     return clean(text or "").strip()
 
 
 def markdown_text(data: bytes, charset: str) -> str:
-    """Return the words of a Markdown text without its marks and the addresses of its links."""
+    """Return the words of a Markdown text, without marks and addresses of links."""
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark").enable("table").parse(plain_text(Raw(data, "", charset)))
@@ -83,8 +83,8 @@ def pdf_text(data: bytes, _: str) -> str:
 
 
 def unwrapped(page: str) -> str:
-    """The text of a page, each paragraph on one line: a line that is nearly as long as the longest
-    goes on in the next.
+    """Put each paragraph of a page on one line: a line nearly as long as the longest continues in
+    the next.
     """
     first, *others = page.split("\n")
     full = WRAPPED * max(map(len, (first, *others)))
@@ -125,22 +125,22 @@ READERS: Final[dict[Kind, Callable[[bytes, str], str]]] = {
 
 
 def reply_to(kind: Kind, charset: str, data: bytes, text_bytes: int) -> bytes:
-    """What is answered of one page or document. Raises MemoryError."""
+    """Return the reply for one page or document. Raises MemoryError."""
     try:
         return TEXT + capped(READERS[kind](data, charset), text_bytes).encode()
     except MemoryError:
         raise
     except PageError as error:
         return FAILED + str(error).encode()
-    except Exception:  # noqa: BLE001 extractors break in any way on what is made to break them
+    except Exception:  # noqa: BLE001 hostile documents cause any error
         return FAILED + b"damaged"
 
 
 def serve(connection: Connection, options: PageOptions) -> None:
-    """Answer until the other side closes, or memory ran out: then a fresh process is better."""
+    """Answer until the other side closes, or the memory is used up."""
     for library in LIBRARIES.values():
         with suppress(ImportError):
-            import_module(library)  # what it costs counts for no page
+            import_module(library)  # before the limits of pages apply
     limit_memory(options.parse_bytes)
     connection.send_bytes(READY)
     while True:
@@ -160,7 +160,7 @@ def serve(connection: Connection, options: PageOptions) -> None:
 
 
 def limit_memory(most_bytes: int) -> None:
-    """Let the process take so much more than it has now; no file, no core dump."""
+    """Limit further memory of this process to `most_bytes`; forbid files and core dumps."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     lower(resource.RLIMIT_AS, pages * resource.getpagesize() + most_bytes)
     lower(resource.RLIMIT_FSIZE, 0)
@@ -168,13 +168,13 @@ def limit_memory(most_bytes: int) -> None:
 
 
 def limit_time(seconds: int) -> None:
-    """Have the kernel end the process after so many more seconds of processor time."""
+    """Make the kernel end the process after `seconds` more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
 
 
 def lower(which: int, limit: int) -> None:
-    """Set a limit of this process, if it is not lower already."""
+    """Lower a resource limit of this process to `limit`."""
     _, hard = resource.getrlimit(which)
     resource.setrlimit(which, (limit if hard < 0 else min(limit, hard), hard))
 

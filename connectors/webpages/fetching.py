@@ -1,8 +1,7 @@
-"""Pages over HTTP, from public addresses only.
+"""Fetches pages over HTTP, from public addresses only.
 
-The host is resolved here, every address it has is checked, and the connection goes to an address
-that was checked: the name is not looked up a second time, so it cannot change its meaning in
-between. Redirects are followed one by one through the same check.
+It resolves the host, checks all its addresses, and connects to a checked address without a second
+look-up, which might give another. Each redirect goes through the same check.
 """
 
 import asyncio
@@ -24,13 +23,13 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # host, port -> addres
 Allow = Callable[[Address, int], bool]
 
 PORTS: Final = frozenset({80, 443})
-# IPv6 ranges that carry an IPv4 address in their last 32 bits: translators, and what is obsolete.
+# IPv6 ranges with an IPv4 address in the last 32 bits: translators, and obsolete ones.
 EMBEDDING: Final = tuple(
     IPv6Network(network)
     for network in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")
 )
-# Global by the register or by Python before 3.11.10, but relays, translators of a site of its own,
-# or names for an inner host all the same; in the IPv4 ranges clouds answer their machines.
+# Relays, local translators and private ranges that are global by the register or by Python before
+# 3.11.10; in the IPv4 ranges, clouds answer requests of their own machines.
 REFUSED: Final[tuple[IPv4Network | IPv6Network, ...]] = (
     *map(IPv4Network, ("192.0.0.0/24", "168.63.129.16/32")),
     *map(IPv6Network, ("2002::/16", "2001::/23", "64:ff9b:1::/48", "3fff::/20", "fec0::/10")),
@@ -47,7 +46,7 @@ REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 def is_public(address: Address, port: int) -> bool:
-    """Whether an address is out on the internet and the port one of the web's.
+    """Whether an address is on the public internet and the port is one of the web.
 
     >>> is_public(ip_address("93.184.215.14"), 443), is_public(ip_address("169.254.169.254"), 80)
     (True, False)
@@ -56,14 +55,14 @@ def is_public(address: Address, port: int) -> bool:
 
 
 def meanings(address: Address) -> list[Address]:
-    """The address and the IPv4 address inside it, if it has one."""
+    """Return the IPv4 address inside an address if it has one, else the address."""
     if isinstance(address, IPv6Address) and any(address in network for network in EMBEDDING):
         return [IPv4Address(int(address) & 0xFFFFFFFF)]
     return [address]
 
 
 def parsed(text: str) -> Address:
-    """Return the address without its IPv6 zone. ValueError if it is none."""
+    """Parse an address. Raises ValueError, also for an IPv6 address with a zone."""
     address = ip_address(text)
     if isinstance(address, IPv6Address) and address.scope_id:
         raise ValueError("an address with a zone is local")
@@ -77,24 +76,24 @@ def _public(address: Address) -> bool:
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
-    """Look a host up in the system's resolver."""
+    """Resolve a host by the system's resolver."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """Sends requests to checked addresses; the host's name stays in `Host` and in TLS."""
+    """Sends requests to checked addresses, with the host's name in `Host` and in TLS."""
 
     def __init__(self, resolve: Resolve = resolve_host, allow: Allow = is_public) -> None:
         self._resolve = resolve
         self._allow = allow
-        # No connection is kept: another host may share the address but not the certificate.
+        # No connection is reused: another host may have the address but not the certificate.
         limits = httpx.Limits(max_keepalive_connections=0)
         self._inner = httpx.AsyncHTTPTransport(trust_env=False, limits=limits)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Check, then send. Raises PageError("address") when any address of the host is refused."""
+        """Check, then send. Raises PageError("address") if an address of the host is refused."""
         url = request.url
         port = url.port or (443 if url.scheme == "https" else 80)
         address = await self._checked(url.host, port)
@@ -107,7 +106,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         return await self._inner.handle_async_request(sent)
 
     async def aclose(self) -> None:
-        """Release the connections."""
+        """Close the connections."""
         await self._inner.aclose()
 
     async def _checked(self, host: str, port: int) -> Address:
@@ -118,7 +117,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         try:
             names = [str(literal)] if literal else await self._resolve(host, port)
             found = [parsed(name) for name in names]
-        except (OSError, ValueError):  # UnicodeError is a ValueError: a host that cannot be a name
+        except (OSError, ValueError):  # UnicodeError, for an invalid name, is a ValueError
             raise PageError("name") from None
         if not found or not all(self._allow(address, port) for address in found):
             raise PageError("address")
@@ -126,11 +125,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
 
 def page_client(options: PageOptions, transport: httpx.AsyncBaseTransport) -> httpx.AsyncClient:
-    """Return a client for many pages: without proxies, cookies, credentials or redirects."""
+    """Return a client for many pages, without proxies, cookies, credentials and redirects."""
     return httpx.AsyncClient(
         transport=transport,
         trust_env=False,
-        follow_redirects=False,  # it would read the body of a redirect without a cap
+        follow_redirects=False,  # following would read bodies without a limit
         timeout=options.seconds,
         headers={**HEADERS, "user-agent": options.user_agent},
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
@@ -185,7 +184,7 @@ async def _body(response: httpx.Response, max_bytes: int) -> Raw:
 
 
 def _inflater(encoding: str, max_bytes: int) -> Callable[[bytes], bytes]:
-    """Decompress with a cap, so that a small body cannot become a large one in memory."""
+    """Return a function that decompresses at most `max_bytes` + 1 bytes."""
     if encoding != "gzip":
         return bytes
     engine = zlib.decompressobj(16 + zlib.MAX_WBITS)

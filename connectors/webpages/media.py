@@ -1,4 +1,4 @@
-"""What bytes are: by how they begin, then by what is declared of them."""
+"""Recognises kinds of documents by their first bytes, then by their declared media type."""
 
 import re
 from enum import StrEnum
@@ -8,12 +8,12 @@ from radarstream.connectors.webpages.decoding import decoded
 from radarstream.connectors.webpages.options import PageError, Raw
 from radarstream.schemas.codec.text import clean
 
-HEAD: Final = 1_024  # bytes that tell a kind
-LOOKED_AT: Final = 64 * 2**10  # bytes that tell a text from other data
+HEAD: Final = 1_024  # bytes that decide the kind
+SAMPLE_BYTES: Final = 64 * 2**10  # bytes that decide whether data is text
 
 
 class Kind(StrEnum):
-    """What can be read."""
+    """Kinds of documents that can be read."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -30,7 +30,7 @@ DECLARED: Final = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": Kind.DOCX,
 }
 UNDECLARED: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
-SUFFIXES: Final = {  # of files, and the media type that each declares
+SUFFIXES: Final = {  # of files, with their media types
     **dict.fromkeys((".html", ".htm", ".xhtml"), "text/html"),
     **dict.fromkeys((".md", ".markdown"), "text/markdown"),
     ".pdf": "application/pdf",
@@ -56,9 +56,10 @@ _CONTROLS: Final = bytes(set(range(32)) - set(b"\t\n\r\x0c\x1b"))
 
 
 def kind_of(raw: Raw) -> Kind:
-    """What bytes are; a zip is taken for a DOCX, whose reader looks closer.
+    """Return the kind of a document; any zip counts as DOCX, whose reader checks it.
 
-    Raises PageError: media_type for anything that cannot be read, encrypted for such office files.
+    Raises PageError: media_type for a kind that cannot be read, encrypted for an encrypted office
+    file.
     """
     data, declared = raw.data, DECLARED.get(raw.media_type)
     head = data[:HEAD].lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -77,26 +78,26 @@ def kind_of(raw: Raw) -> Kind:
 
 
 def is_binary(data: bytes) -> bool:
-    r"""Whether more than one in a hundred bytes is a control that no text has.
+    r"""Whether more than 1 % of the bytes are controls that no text has.
 
     >>> is_binary(b"\x89PNG\r\n\x1a\n\x00\x00"), is_binary(b"Lima\n")
     (True, False)
     """
-    part = data[:LOOKED_AT]
+    part = data[:SAMPLE_BYTES]
     if part.startswith(_UTF_16):
         return False
     return 100 * (len(part) - len(part.translate(None, _CONTROLS))) > len(part)
 
 
 def plain_text(raw: Raw) -> str:
-    r"""The text of a text: without controls, and with the form feeds that end its pages."""
+    """Decode a text file, and remove controls except the form feeds between its pages."""
     marked = "utf-16" if raw.data.startswith(_UTF_16) else ""
     text = decoded(raw.data, raw.charset or marked).removeprefix("\ufeff")
     return "\f".join(clean(page).strip() for page in text.split("\f"))
 
 
 def paged(text: str) -> tuple[str, tuple[int, ...] | None]:
-    r"""The text without the form feeds that end its pages, and where in it each page begins.
+    r"""Replace form feeds by newlines, and return where each page begins; None without pages.
 
     >>> paged("One.\fTwo.\f"), paged("One.")
     (('One.\nTwo.', (0, 5)), ('One.', None))

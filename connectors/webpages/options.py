@@ -1,4 +1,4 @@
-"""What reading a page may cost, and the error of one that was not read."""
+"""Settings of the page reader, and its error."""
 
 from typing import Annotated, NamedTuple
 
@@ -12,7 +12,7 @@ class PageError(Exception):
 
 
 class Raw(NamedTuple):
-    """Bytes as they came, with what is declared of them, "" for nothing."""
+    """Received bytes, with the declared media type and charset, "" if not declared."""
 
     data: bytes
     media_type: str = ""
@@ -20,7 +20,7 @@ class Raw(NamedTuple):
 
 
 class PageOptions(Section):
-    """Caps on one page, and how many are fetched at once."""
+    """Limits of one page, and how many are fetched at once."""
 
     seconds: Annotated[float, Field(gt=0.0)] = 15.0
     """seconds for one page, redirects included"""

@@ -1,4 +1,4 @@
-"""Fetches and reads pages; the text of result pages in place of their snippets."""
+"""Fetches and reads pages, and replaces snippets of search results by the text of their pages."""
 
 import asyncio
 import logging
@@ -28,8 +28,8 @@ async def fetch_all(
     transport: httpx.AsyncBaseTransport,
     seconds: float = inf,
 ) -> list[Fetched]:
-    """Fetch pages, `options.parallel` at once, all within `seconds`; one that failed is an error in
-    its place.
+    """Fetch pages, `options.parallel` at once, all within `seconds`; failures are returned as
+    errors.
     """
     turn, until = asyncio.Semaphore(options.parallel), monotonic() + seconds
     async with page_client(options, transport) as client:
@@ -45,11 +45,10 @@ async def fetch_all(
 
 
 def text_of(raw: Raw, sandbox: Sandbox, seconds: float = inf) -> str:
-    """Return the text of bytes, a form feed after each page where there are pages, within `seconds`
-    after its process has started.
+    """Return the text of a document, with a form feed after each page of a paged one.
 
-    Raises PageError: no_text, media_type and those of `Sandbox.text`; ConfigurationError where the
-    extractor is not installed.
+    It takes at most `seconds` after the start of the process. Raises PageError: no_text, media_type
+    and those of `Sandbox.text`; ConfigurationError if the extractor is not installed.
     """
     if not raw.data or raw.data.isspace():
         raise PageError("no_text")
@@ -65,10 +64,10 @@ def text_of(raw: Raw, sandbox: Sandbox, seconds: float = inf) -> str:
 
 
 class PageReader(Closing):
-    """Reads the pages of a snapshot; a page that cannot be read keeps its snippet.
+    """Reads the pages of a snapshot; a document whose page cannot be read keeps its snippet.
 
-    `counts` tells what became of pages, by outcome: "read", "no_text" or the word of a PageError.
-    No page makes `with_pages` fail. Raises ConfigurationError when the extractor is not installed.
+    `counts` has the number of pages by outcome: "read", "no_text" or the word of a PageError.
+    Raises ConfigurationError if the extractor is not installed.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class PageReader(Closing):
         self._transport = transport
 
     def with_pages(self, snapshot: SearchSnapshot) -> SearchSnapshot:
-        """Return the snapshot with page text; everything else is as it was."""
+        """Return the snapshot with the text of pages; no page makes it fail."""
         urls = [document.url for document in snapshot.documents]
         outcomes = asyncio.run(fetch_all(urls, self._options, self._transport()))
         documents = [
@@ -93,7 +92,7 @@ class PageReader(Closing):
         return replace(snapshot, documents=tuple(documents))
 
     def close(self) -> None:
-        """End the process that finds texts."""
+        """End the process that extracts texts."""
         self._sandbox.close()
 
     def _with_text(self, document: Document, outcome: Fetched) -> Document:
@@ -105,10 +104,10 @@ class PageReader(Closing):
         return replace(document, text=text, pages=pages)
 
     def _read(self, outcome: Fetched) -> tuple[str, str]:
-        """Return the text of what was fetched, and what became of the page."""
+        """Return the text of a page, and its outcome for `counts`."""
         if isinstance(outcome, PageError):
             return "", str(outcome)
-        if isinstance(outcome, BaseException):  # the other pages are there all the same
+        if isinstance(outcome, BaseException):  # it does not affect the other pages
             logger.warning("a page was not fetched: %s", type(outcome).__name__)
             return "", "defect"
         try:

@@ -1,8 +1,8 @@
-"""Finds the text of pages and documents in a process of its own, which they may bring down.
+"""Extracts the text of pages and documents in a process of its own, which hostile ones may crash.
 
-The process is started with `subprocess`, never forked from ours, which has threads; it serves page
-after page, and starts anew after an accident. It gets no environment, so that a page that took it
-over would find no secrets.
+The process is started with `subprocess`, not forked, because ours has threads. It serves many
+pages, and is started again after a crash. It gets no environment, so that a page that takes it
+over finds no secrets.
 """
 
 import os
@@ -22,17 +22,17 @@ from radarstream.connectors.webpages.media import Kind
 from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 
 MODULE: Final = "radarstream.connectors.webpages.extraction"
-START_S: Final = 60.0  # half a second, more on a busy machine
-CLOCK_FACTOR: Final = 4  # by the clock, of the processor time: others want the processors too
+START_S: Final = 60.0  # timeout of the start; it takes half a second, more on a busy machine
+CLOCK_FACTOR: Final = 4  # by which wall-clock time may exceed processor time, on busy machines
 DYING_S: Final = 1.0  # between the end of a connection and that of its process
-PAGES: Final = 500  # of one process; what it leaks goes with it
-READY, TEXT, FAILED = b"ready", b"+", b"-"  # what it says, and marks before a text and a word
-OVERLOADED: Final = FAILED + b"parse_memory"  # its last word
+PAGES: Final = 500  # of one process, because extractors leak memory
+READY, TEXT, FAILED = b"ready", b"+", b"-"  # the first message, and the marks of a text or error
+OVERLOADED: Final = FAILED + b"parse_memory"  # the last message
 TIME, CRASH = "parse_time", "parse_crash"
 
 
 class Sandbox(Closing):
-    """One process at a time, started when the first page comes. Not thread-safe."""
+    """Runs one process at a time, started for the first page. Not thread-safe."""
 
     def __init__(self, options: PageOptions) -> None:
         self._options = options
@@ -41,11 +41,10 @@ class Sandbox(Closing):
         self._served = 0
 
     def text(self, kind: Kind, raw: Raw, seconds: float = inf) -> str:
-        """Return the text of bytes of a kind, a form feed after each page of a PDF; "" for HTML
-        without any. It takes no longer than `seconds` by the clock, or what the options allow.
+        """Extract a text, with a form feed after each page of a PDF; "" for HTML without text.
 
-        Raises PageError: encrypted, scanned, bomb, damaged, media_type, parse_time, parse_memory,
-        parse_crash.
+        It takes at most `seconds` by the clock, and the time of the options. Raises PageError:
+        encrypted, scanned, bomb, damaged, media_type, parse_time, parse_memory, parse_crash.
         """
         parts = (kind.encode(), raw.charset.encode(errors="replace"), raw.data)
         try:
@@ -53,7 +52,7 @@ class Sandbox(Closing):
         except PageError as error:
             if str(error) != CRASH:
                 raise
-            reply = self._exchange(parts, seconds)  # somebody else may have killed it
+            reply = self._exchange(parts, seconds)  # others may have killed the process
         if reply[:1] == TEXT:
             return reply[1:].decode(errors="replace")
         raise PageError(reply[1:].decode(errors="replace"))
@@ -114,13 +113,13 @@ def _started(socket: int, options: PageOptions) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         pass_fds=[socket],
-        start_new_session=True,  # Ctrl-C is for us: we finish the snapshot in hand
+        start_new_session=True,  # Ctrl-C must not end it while we finish a snapshot
     )
 
 
 @contextmanager
 def _ended_after(seconds: float, process: subprocess.Popen[bytes], late: Event) -> Iterator[None]:
-    """Kill the process after a time: whoever waits for it then reads or writes in vain."""
+    """Kill the process after `seconds`, which ends reading from it and writing to it."""
 
     def end() -> None:
         late.set()

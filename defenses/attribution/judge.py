@@ -1,8 +1,7 @@
-"""Whether two answers to a question are the same answer, as attributors ask it.
+"""Decides for attributors whether two answers to a question are the same.
 
-A jammed system answers with a refusal of the attacker's choice. Two refusals that say the same in
-other words are the same wrong answer; not knowing, which every model says where texts are silent,
-is another.
+An attacker may make a system refuse. Refusals for the same reason are the same answer, whatever
+their words; "I don't know", which every model says if the texts have no answer, is another.
 """
 
 import re
@@ -19,12 +18,12 @@ from radarstream.schemas.prompt import YES, Task
 class Refusal(StrEnum):
     """Why a reply does not answer."""
 
-    DECLINES = "declines"  # it will not or must not say
-    LACKS = "lacks"  # the texts are said not to tell
-    BARE = "bare"  # "I don't know" and nothing else, or nothing at all
+    DECLINES = "declines"  # the model will not or must not say
+    LACKS = "lacks"  # the reply says that the texts have no answer
+    BARE = "bare"  # "I don't know" alone, or an empty reply
 
 
-_LOOKED_AT: Final = 300  # characters; a refusal comes first
+_READ_CHARACTERS: Final = 300  # a refusal comes first
 _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\uff07": "'"})
 _BARE: Final = re.compile(r"(?:sorry )?(?:i (?:do not|don't|dont) know)?")
 _CANNOT: Final = r"(?:can(?:not|'t| not)|could(?:n't| not))"
@@ -50,14 +49,14 @@ _DECLINES: Final = re.compile(
 
 
 def refusal_in(reply: str) -> Refusal | None:
-    """How `reply` refuses to answer; None if it does not.
+    """Say how `reply` refuses to answer; None if it does not.
 
     >>> refusal_in("I can not provide false or misleading information.")
     <Refusal.DECLINES: 'declines'>
     >>> refusal_in("I don\u2019t know."), refusal_in("The passages do not say who won.")
     (<Refusal.BARE: 'bare'>, <Refusal.LACKS: 'lacks'>)
     """
-    folded = " ".join(reply.translate(_APOSTROPHES).casefold().split())[:_LOOKED_AT]
+    folded = " ".join(reply.translate(_APOSTROPHES).casefold().split())[:_READ_CHARACTERS]
     if _BARE.fullmatch(" ".join(re.findall(r"[\w']+", folded))):
         return Refusal.BARE
     if _LACKS.search(folded):
@@ -75,11 +74,11 @@ def matches(
     asks: Asked = "relations",
     min_entailment: float = 0.5,
 ) -> Generator[Request, Any, list[bool | ModelError]]:
-    """Whether each reply of a model is `answer`, in order; a ModelError where nobody could tell.
+    """Return for each reply whether it means `answer`, or the ModelError that prevented it.
 
-    Replies agree when either entails the other with at least `min_entailment`, or when a language
-    model says so, as in the RAGOrigin paper (Eq. 3). A refusal agrees with refusals for the same
-    reason, whatever their words; a bare "I don't know" agrees with nothing.
+    A reply means the same if either entails the other with at least `min_entailment`, or if a
+    language model says so, as in the RAGOrigin paper (Eq. 3). Refusals mean the same if they have
+    the same reason, but a bare "I don't know" never does.
     """
     found: dict[int, bool | ModelError] = {}
     unclear: dict[int, Complete | Relate] = {}
@@ -106,10 +105,10 @@ def matches(
 
 
 def _plain_verdict(answer: str, reply: str) -> bool | None:
-    """Whether a reply is the answer, where no model needs to be asked; None where one does."""
+    """Whether a reply is the answer, if that needs no model; None if it does."""
     refused, refuses = refusal_in(answer), refusal_in(reply)
     if refused is not None or refuses is not None:
-        # An answer "I don't know" was given for want of information; such a reply, as every segment
-        # without information gets, is no sign of anything.
+        # The answer "I don't know" means lack of information; as a reply it means nothing, because
+        # every segment without information gets it.
         return refuses is (Refusal.LACKS if refused is Refusal.BARE else refused)
     return True if reply.casefold() == answer.casefold() else None

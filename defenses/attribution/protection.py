@@ -1,7 +1,7 @@
-"""Protection against false complaints: may one be taken in, and what may follow from it?
+"""Protection against false complaints: which are accepted, and what may follow from them.
 
-Our own rules: the paper of RAGOrigin leaves this to a person. They are pure functions; nothing here
-reads a clock, a table or a model.
+These rules are our own; the paper of RAGOrigin leaves the decision to a person. They are pure
+functions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,7 @@ from radarstream.schemas.sites import site_of
 
 
 class Rules(Section):
-    """Limits of what complaints can do.
-
-    A person is trusted from `trusted_after` confirmed complaints on, if there are no others (see
-    `SenderRecord`). `max_chance` is the greatest probability that unrelated scores separate the
-    texts as clearly. Half of the room for `open_complaints` is for senders without an open
-    complaint.
-    """
+    """Limits of what complaints can do; `SenderRecord` says when a sender is trusted."""
 
     min_senders: int = Field(default=2, ge=2)
     """number of trusted senders whose agreement puts texts in quarantine"""
@@ -53,11 +47,11 @@ class Rules(Section):
 def refusal(
     rules: Rules, record: SenderRecord, *, in_a_day: int, waiting: int, own_waiting: int = 0
 ) -> str:
-    """Say why a complaint is not taken in; "" if it is.
+    """Say why a complaint is not accepted; "" if it is.
 
-    `in_a_day` counts what the sender sent in the last 24 hours, `waiting` all open complaints of
-    people, `own_waiting` those of the sender. Who was dismissed more often than confirmed gets a
-    quarter of the rate.
+    `in_a_day` is the number of complaints that the sender sent in the last 24 hours, `waiting` that
+    of all open complaints of people, `own_waiting` that of the sender. A sender with more dismissed
+    than confirmed complaints may send a quarter of the usual number.
     """
     distrusted = record.dismissed > record.confirmed
     rate = max(1, rules.complaints_per_day // 4) if distrusted else rules.complaints_per_day
@@ -75,15 +69,14 @@ def status_of(
 ) -> tuple[Status, str]:
     """Return the status of an incident, and the reason in words.
 
-    `event` holds what was found out; its status is not read. `senders` are all who complained
-    about this answer of the query, `decision` is a person's, if any.
+    `event` has the attribution; its status is ignored. `senders` are all who complained about this
+    answer, `decision` is a person's, if any.
 
-    The first rule that applies counts. A person said that the answer is right or that the model
-    erred: nothing is removed. Nobody can show that the answer was given, or no text is flagged:
-    nothing is removed, whoever asks. A person approved: the texts are removed, for whether the
-    answer stays the same without them is a model's opinion, and a person may know better. Without
-    a decision, the answer must change, the two groups must be apart, most pages and sites must
-    stay, something must be left to answer from, and enough trusted people must agree.
+    The first rule that applies counts. Nothing is removed if a person said that the answer is right
+    or that the model erred, if the answer is on no record, or if no text is flagged. If a person
+    approved, the texts are removed, even if a model finds the same answer without them. Without a
+    decision, texts are removed only if the answer changes, the two groups are apart, most pages and
+    sites stay, an answer is left, and enough trusted people agree.
     """
     if decision == Decision.DISMISSED:
         return Status.DISMISSED, "a person dismissed it"
@@ -106,7 +99,7 @@ def status_of(
 
 
 def doubt(event: TaughtEvent, rules: Rules) -> str:
-    """Say why a person must look at flagged texts; "" when they stand out clearly."""
+    """Say why a person must decide about flagged texts; "" if they stand out clearly."""
     if not event.reproduced:
         return "the answer is on no record and was not given again"
     nothing_left = event.answer_without is None
@@ -118,10 +111,10 @@ def doubt(event: TaughtEvent, rules: Rules) -> str:
 
 
 def too_many(texts: Sequence[AttributedText]) -> str:
-    """Say why flagged texts are too many to be removed without a person; "" when they are not.
+    """Say why a person must decide about so many flagged texts; "" if they are few.
 
-    They are half of the snapshot's pages or more, or on half of its sites or more, where it has
-    several: most of what was found may be wrong, but then a person should say so.
+    They are too many if they are half of the snapshot's pages, or are on half of its sites, if it
+    has several.
     """
     pages = [text for text in texts if text.search_rank is not None]
     flagged = [text for text in pages if text.flagged]
@@ -140,9 +133,9 @@ def indistinct(
     texts: Sequence[TextScore | AttributedText],
     rules: Rules,
 ) -> str:
-    """Say why flagged texts do not stand out among the `texts` in scope; "" when they do."""
+    """Say why flagged texts do not stand out among the `texts` in scope; "" if they do."""
     if gap is None or generation_gap is None:
-        return "the attributor does not tell how far flagged and other texts are apart"
+        return "the attributor does not measure how far flagged and other texts are apart"
     if gap < rules.min_gap:
         return f"flagged and other texts are only {gap:.2f} apart"
     if generation_gap <= 0.0:
@@ -152,18 +145,18 @@ def indistinct(
         if chance > rules.max_chance:
             return f"scores at random are as clear in {chance:.0%} of cases"
         if chance_of([text for text in texts if text.flagged]) <= rules.max_chance:
-            # One page far from all others has honest ones flagged with those that lie.
+            # One outlier can make two-means flag honest pages with those that lie.
             return "the flagged texts are two groups themselves"
     return ""
 
 
 def chance_of(texts: Sequence[TextScore | AttributedText]) -> float:
-    """Return how often unrelated scores separate the texts as clearly; 1 for fewer than two."""
+    """Return the probability that unrelated scores separate the texts as clearly, in [0, 1]."""
     names = ("similarity", "semantic", "generation")
     rows = (tuple(getattr(text, name) for text in texts) for name in names)
     return _chance(tuple(row for row in rows if None not in row))
 
 
-@lru_cache(maxsize=64)  # a finding is settled anew with every complaint of the same answer
+@lru_cache(maxsize=64)  # computed again for every complaint about the same answer
 def _chance(rows: tuple[tuple[float | None, ...], ...]) -> float:
     return chance_of_separation(np.array(rows, dtype=np.float64)) if rows else 1.0

@@ -1,4 +1,4 @@
-"""RAGOrigin: the texts that are near the question and lead to the wrong answer."""
+"""RAGOrigin: flags texts that are near the question and lead to the wrong answer."""
 
 from collections.abc import Generator, Sequence
 from typing import Annotated, Any, Final, Literal
@@ -32,7 +32,7 @@ METHOD: Final = "rag_origin"
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class RagOrigin(ScopeOptions):
-    """Scores every text in a narrowed scope by similarity, semantics and influence, and splits.
+    """Scores the texts of a narrowed scope by similarity, semantics and influence, and splits them.
 
     From "Who Taught the Lie? Responsibility Attribution for Poisoned Knowledge in
     Retrieval-Augmented Generation" (RAGOrigin): embedding similarity of text and question (Eq. 5),
@@ -41,11 +41,11 @@ class RagOrigin(ScopeOptions):
     Each becomes a z-score over the scope (population deviation); a text's responsibility is their
     mean (Eq. 8). Two-means in one dimension, exact here, flags the higher group.
 
-    Flags nothing when the model gives the answer unaided (see `check_unaided`), when the scope is
-    empty or one text, and when all scores are equal; a `gap` below 1 should be looked at by a
-    person, because two-means always finds two groups.
+    Flags nothing if the model gives the answer unaided (see `check_unaided`), if the scope has at
+    most one text, and if all scores are equal. Two-means always finds two groups: with a `gap`
+    below 1, a person should check them.
 
-    Needs a model that tells token probabilities, unless `scores` is `similarity` alone.
+    Needs a model with token probabilities, unless `scores` is `similarity` alone.
 
     Parameters
     ----------
@@ -59,14 +59,13 @@ class RagOrigin(ScopeOptions):
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """Token probabilities, except for the similarity alone."""
+        """Token probabilities, unless only the similarity counts."""
         return frozenset() if self.scores == {"similarity"} else _PROBABILITIES
 
     def attribute(self, case: Case) -> Attributing:
         """Find the scope, score its texts and flag the responsible ones.
 
-        Raises EvidenceError on a case without an answer, an id that comes twice and a similarity
-        that is no number.
+        Raises EvidenceError as `checked`.
         """
         case = checked(case)
         if not case.texts:
@@ -89,7 +88,7 @@ class RagOrigin(ScopeOptions):
     def measured(
         self, case: Case, scope: Scope
     ) -> Generator[Request, Any, dict[Score, FloatArray]]:
-        """The chosen scores of the texts in scope, as measured."""
+        """Measure the chosen scores of the n texts in scope, (n,) each."""
         parts: dict[Score, FloatArray] = {}
         if not scope.texts:
             return parts
@@ -115,7 +114,7 @@ _UNAIDED: Final = "the model gives this answer without any text"
 
 
 def similarities(question: str, texts: Sequence[RankedText]) -> Generator[Request, Any, FloatArray]:
-    """The retriever's own similarities, (n,), or cosines where one of them is unknown."""
+    """Return the retriever's similarities, (n,), or cosines if one of them is unknown."""
     known = [text.similarity for text in texts if text.similarity is not None]
     if len(known) == len(texts):
         return np.array(known, dtype=np.float64)
@@ -131,7 +130,7 @@ def _after_each(
 
 
 def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attribution:
-    """Responsibility, the split, and what follows."""
+    """Compute the responsibilities, split the texts, and make the attribution."""
     if not scope.texts:
         return Attribution(METHOD, Finding.NOTHING_FLAGGED, detail=detail)
     scores = np.mean([standard_scores(values) for values in parts.values()], axis=0)
@@ -148,7 +147,7 @@ def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attr
     )
     if split is None:
         return Attribution(METHOD, Finding.NO_SEPARATION, texts, detail=detail)
-    gap = None  # by how much the flagged texts make the answer likelier, per token
+    gap = None  # how much likelier the flagged texts make the answer, per token
     if (generation := parts.get("generation")) is not None:
         gap = float(generation[split.upper].mean() - generation[~split.upper].mean())
     return Attribution(METHOD, Finding.TEXTS_FLAGGED, texts, split.gap, gap, detail)

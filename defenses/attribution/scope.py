@@ -1,4 +1,4 @@
-"""How far down the ranking texts can have taught an answer (RAGOrigin, Algorithm 1)."""
+"""Narrows the ranked texts to those that can have taught an answer (RAGOrigin, Algorithm 1)."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ _MOST_SEGMENTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The texts to be scored, in rank order, and what was learnt on the way.
+    """The texts to score, in rank order, and how they were found.
 
-    `matched` tells of each segment that was looked at whether the model alone with it gives the
-    answer; `unjudged` numbers those, from 1, of which nobody could tell.
+    `matched` has for each segment asked whether the model gives the answer from it alone;
+    `unjudged` has the numbers, from 1, of the segments for which every model call failed.
     """
 
     texts: tuple[RankedText, ...]
@@ -36,7 +36,7 @@ class Scope:
 
     @property
     def detail(self) -> str:
-        """In words, for a person."""
+        """The scope in words."""
         words = f"{len(self.texts)} texts after {len(self.matched)} segments"
         if self.unjudged:
             numbers = ", ".join(map(str, self.unjudged))
@@ -45,7 +45,7 @@ class Scope:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the model, asked with a segment, does not give the answer; failures say nothing.
+        """Whether the model does not give the answer from some segment; failures do not count.
 
         >>> Scope((), (True, False)).contradicted, Scope((), (True, False), (2,)).contradicted
         (True, False)
@@ -55,33 +55,31 @@ class Scope:
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class ScopeOptions:
-    """Options of every attributor that narrows the ranked texts as RAGOrigin does.
+    """Options of attributors that narrow the ranked texts as RAGOrigin does.
 
-    Segments of k texts are asked the question from the top. From "Who Taught the Lie?" (RAGOrigin),
-    Eq. 3, Eq. 4 and Algorithm 1, whose search ends when at least half of the segments asked do not
-    give the wrong answer.
+    The model answers from segments of k texts, the best first. The search ends when at least half
+    of the segments do not give the wrong answer ("Who Taught the Lie?", Eq. 3, Eq. 4 and
+    Algorithm 1).
 
     Parameters
     ----------
     scope
-        Which segments count when the search ends. `public_code`, as the authors' program does it:
-        the first is taken to give the answer and not asked, and the one that ends the search
-        belongs to the scope, which therefore holds texts that taught nothing. `algorithm_1`: the
-        one that ends the search does not. `prose`, the paper's text: it does, and the first is
-        asked.
+        Which segments are in scope. `public_code`, as the authors' program: all that were asked;
+        the first counts as a match without being asked. `algorithm_1`: all but the last. `prose`,
+        as the paper's text: all, and the first is asked.
     max_segments
-        The search ends here at the latest.
+        Most segments of the search.
     block
-        Segments asked at once, at least; more where the search cannot end before. Those asked in
-        vain change nothing but the cost.
+        Least number of segments asked at once; more if the search cannot end before. Segments
+        behind the end cost calls and do not count.
     judge
-        Who compares answers: the `relations` scorer, or the language `model`.
+        What compares answers: the `relations` scorer, or the language `model`.
     min_entailment
-        The least probability at which the relations scorer finds two answers alike.
+        Least probability at which two answers are the same for the relations scorer.
     check_unaided
-        Whether the model is first asked without any text; if it gives the wrong answer by itself,
-        no text is to blame. With `uncontradicted`, only if no segment asked makes it answer
-        otherwise: a weak model guesses what an attacker would have it say, though texts contradict.
+        Whether to ask the model without texts first; if it gives the wrong answer, no text is to
+        blame. With `uncontradicted`, only if no segment gives another answer, because a weak model
+        may guess the attacker's answer although texts contradict it.
     """
 
     scope: Rule = "public_code"
@@ -94,7 +92,7 @@ class ScopeOptions:
     def unaided(self, case: Case) -> Generator[Request, Any, bool | ModelError]:
         """Whether the model gives the wrong answer without any text; a ModelError if unknown.
 
-        Not knowing is no answer of its own: a system with texts was made not to know.
+        If the wrong answer is "I don't know", False: every model says that without texts.
         """
         question, answer = case.query.text, case.answer
         if refusal_in(answer) in (Refusal.LACKS, Refusal.BARE):
@@ -105,7 +103,7 @@ class ScopeOptions:
         return matched
 
     def narrowed(self, case: Case) -> Generator[Request, Any, Scope]:
-        """The texts that can have taught the answer. `case` is `checked`."""
+        """Find the texts that can have taught the answer. `case` is `checked`."""
         segments = segments_of(case, self.max_segments)
         matched: list[bool] = []
         unjudged: list[int] = []
@@ -113,14 +111,15 @@ class ScopeOptions:
             matched += [True] * bool(segments)
         while (count := settled(self.scope, matched)) is None and len(matched) < len(segments):
             start = len(matched)
-            block = segments[start : start + max(self.block, least_needed(matched))]
+            lead = 2 * sum(matched) - len(matched)  # the search cannot end with fewer segments
+            block = segments[start : start + max(self.block, lead, 1)]
             verdicts = yield from self._asked(case, block)
             for number, verdict in enumerate(verdicts, start=start + 1):
                 if isinstance(verdict, ModelError):
                     unjudged.append(number)
                 matched.append(verdict is True)
                 if settled(self.scope, matched) is not None:
-                    break  # what was asked beyond has no say
+                    break  # segments behind the end do not count
         texts = tuple(text for segment in segments[:count] for text in segment)
         return Scope(texts, tuple(matched), tuple(unjudged))
 
@@ -143,10 +142,10 @@ class ScopeOptions:
 
 
 def checked(case: Case) -> Case:
-    """Texts in rank order, the answer on one line.
+    """Sort the texts by rank and put the answer on one line; every attributor does it first.
 
-    Raises EvidenceError on an empty answer, `k` below 1, an id that comes twice and a similarity
-    that is not a finite number.
+    Raises EvidenceError for an empty answer, `k` below 1, equal ids and a similarity that is not
+    finite.
     """
     answer = " ".join(case.answer.split())
     if not answer:
@@ -163,13 +162,13 @@ def checked(case: Case) -> Case:
 
 
 def segments_of(case: Case, most: int) -> list[tuple[RankedText, ...]]:
-    """The first texts, k at a time; the last segment may be shorter."""
+    """Divide the texts into at most `most` segments of k; the last may be shorter."""
     texts, k = case.texts, case.k
     return [texts[start : start + k] for start in range(0, min(len(texts), most * k), k)]
 
 
 def settled(rule: Rule, matched: Sequence[bool]) -> int | None:
-    """How many segments are in scope, once the first few decide it; None while they do not.
+    """Return how many segments are in scope, or None if the search goes on.
 
     >>> settled("public_code", [True, False]), settled("algorithm_1", [True, False])
     (2, 1)
@@ -178,8 +177,3 @@ def settled(rule: Rule, matched: Sequence[bool]) -> int | None:
     if not matched or 2 * missed < len(matched):
         return None
     return len(matched) - 1 if rule == "algorithm_1" else len(matched)
-
-
-def least_needed(matched: Sequence[bool]) -> int:
-    """Segments without which the search cannot end: as many as matches lead by."""
-    return max(1, 2 * sum(matched) - len(matched))

@@ -1,4 +1,4 @@
-"""Which parts of one text occur in another."""
+"""Finds parts of one text that occur in another."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,10 @@ _ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # mixes the characters of a gram in
 
 
 def copied_runs(part: str, whole: str, ends: Sequence[int], least: int) -> list[tuple[int, int]]:
-    """The stretches of `part` that are `least` or more words in a row of `whole`.
+    """Find the spans of `part` that are at least `least` successive words of `whole`.
 
-    `ends` says where the words of `whole` end, one after another without anything between them; how
-    `part` is divided into words does not matter. Returns (start, end) in `part`, ascending and
-    apart.
+    Both texts are words without anything between them; `ends` has where those of `whole` end.
+    Returns (start, end) in `part`, ascending and disjoint.
     """
     windows: defaultdict[int, set[str]] = defaultdict(set)  # by length
     for start, end in zip([0, *ends], ends[least - 1 :], strict=False):
@@ -30,7 +29,7 @@ def copied_runs(part: str, whole: str, ends: Sequence[int], least: int) -> list[
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same places as stretches that are apart, ascending."""
+    """Join spans that overlap or touch; ascending."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:
@@ -41,10 +40,10 @@ def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def contained_share(part: str, whole: str) -> float:
-    """The share of the distinct character 4-grams of `part` that a stretch of `whole` has.
+    """Return the largest share of the distinct character 4-grams of `part` in a window of `whole`.
 
-    The stretch is one of twice the length of `part`; the grams of a long text as a whole would be
-    those of its language. 0 where `part` is shorter than a gram.
+    The window has twice the length of `part`, because a long text has most grams of its language.
+    0 if `part` is shorter than a gram.
     """
     grams = np.unique(_grams(part))
     if not len(grams):
@@ -59,7 +58,7 @@ def contained_share(part: str, whole: str) -> float:
 
 
 def _grams(text: str) -> NDArray[np.uint64]:
-    """One number per gram, in order; different grams differ but for an accident of 64 bits."""
+    """Return a 64-bit hash of each gram, in order."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     count = max(0, len(codes) - GRAM + 1)
     mixed = np.zeros(count, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""What GRADA computes: Okapi BM25 of queries with documents, and PageRank of their likeness."""
+"""Kernels of GRADA: Okapi BM25 of queries with documents, and PageRank of their similarity."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-K1: Final = 1.5  # how soon a word counts no more by being repeated
-B: Final = 0.75  # how much a document pays for its length
-MOST_WORDS: Final = 20_000  # of a text: those behind are not read
+K1: Final = 1.5  # saturation: how much further occurrences of a word count
+B: Final = 0.75  # how far scores are divided by the length of a document
+MOST_WORDS: Final = 20_000  # of a text that are read, the first
 
 
 def bm25(queries: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -> FloatArray:
-    """(m, n) scores >= 0 of m queries with n documents, each a list of words.
+    """Return (m, n) scores >= 0 of m queries with n documents, each a list of words.
 
     Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
     inverse document frequencies log(1 + (n - df + .5) / (df + .5)), which are never negative. A
-    word that a query repeats counts as often; one that no document has counts nothing.
+    repeated word of a query counts each time.
     """
     lengths = np.array([len(document[:MOST_WORDS]) for document in documents], dtype=float)
     scores = np.zeros((len(queries), len(documents)))
     if not lengths.any():
         return scores
     damping = K1 * (1.0 - B + B * lengths / lengths.mean())
-    counts: defaultdict[str, dict[int, int]] = defaultdict(dict)  # of a word in documents
+    counts: defaultdict[str, dict[int, int]] = defaultdict(dict)  # by word, then by document
     for place, document in enumerate(documents):
         for word, count in Counter(document[:MOST_WORDS]).items():
             counts[word][place] = count
@@ -44,10 +44,10 @@ def bm25(queries: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -
 
 
 def beyond_affinity(similarities: FloatArray, affinities: FloatArray, alpha: float) -> FloatArray:
-    """(n, n) weights: how alike two texts are beyond what both owe to the question.
+    """Return (n, n) weights >= 0: the similarity of two texts beyond that to the question.
 
-    From (n, n) similarities, of which both directions count half, and (n,) affinities to the
-    question, of which `alpha` is taken off for either text; never negative, 0 on the diagonal.
+    They are the mean of both directions of (n, n) `similarities`, less `alpha` times the sum of
+    both texts' (n,) `affinities` to the question; 0 if negative and on the diagonal.
     """
     weights = 0.5 * (similarities + similarities.T)
     weights = weights - alpha * (affinities[:, None] + affinities[None, :])
@@ -56,11 +56,10 @@ def beyond_affinity(similarities: FloatArray, affinities: FloatArray, alpha: flo
 
 
 def pagerank(weights: FloatArray, damping: float) -> FloatArray:
-    """(n,) PageRank of an undirected graph of (n, n) weights >= 0; the sum is 1, for n > 0.
+    """Return the (n,) PageRank of an undirected graph of (n, n) weights >= 0; it sums to 1.
 
-    Page et al., "The PageRank Citation Ranking" (1999). The linear equations are solved, so that
-    there is nothing to converge. From a text without neighbours the walk goes on anywhere; a graph
-    without edges ranks all alike.
+    Page et al., "The PageRank Citation Ranking" (1999), by solving the linear equations. A node
+    without neighbours leads to every node alike; without edges, all ranks are equal.
     """
     count = len(weights)
     if not weights.any():

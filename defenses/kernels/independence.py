@@ -1,4 +1,4 @@
-"""How many independent voices some documents have."""
+"""Counts the independent voices of documents."""
 
 import re
 from collections import Counter, defaultdict
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-# Of the spans of the shorter of two texts. A page with three quarters of the spans of another, and
-# as long, shares six tenths of all that the two have: the Jaccard index of near duplicates.
+# Least share of the spans of the shorter text in a copy. For texts of equal length it is the same
+# as a Jaccard index of 0.6.
 COPIED: Final = 0.75
-NEARLY_THE_SAME: Final = 0.6  # the Jaccard index of texts too short to tell what is copied
-ENOUGH_SPANS: Final = 12  # in common that tell a copy: names and phrases are shorter
-SPAN: Final = 3  # words that are compared together
-MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
-ENOUGH_CHARACTERS: Final = 4_000  # nearly always hold as many words
+NEARLY_THE_SAME: Final = 0.6  # least Jaccard index of near duplicates, also of short texts
+ENOUGH_SPANS: Final = 12  # least number of common spans in a copy; names and phrases have fewer
+SPAN: Final = 3  # words
+MOST_WORDS: Final = 300  # of a text that are read, the first, because texts may be hostile
+ENOUGH_CHARACTERS: Final = 4_000  # nearly always have that many words
 MOST_STEPS: Final = 2_000  # of the search for independent documents
-# Of scripts that put no spaces between words (Thai to Tibetan, Burmese, Khmer, Japanese, Chinese)
-# each character is a word.
+# Scripts without spaces between words (Thai to Tibetan, Burmese, Khmer, Japanese, Chinese): each
+# character is a word.
 _UNSPACED: Final = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff"
@@ -30,26 +30,28 @@ _UNSPACED: Final = (
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
-def alike_in(owners: Sequence[Sequence[str]], texts: Sequence[str], untold: str = "?") -> BoolArray:
-    """Which of n documents are one voice: (n, n), symmetric, true on the diagonal.
+def alike_in(
+    owners: Sequence[Sequence[str]], texts: Sequence[str], unknown: str = "?"
+) -> BoolArray:
+    """Return which of n documents are one voice: (n, n), symmetric, true on the diagonal.
 
-    Two are alike if one owner speaks in both, or if one holds most of the other's text. `owners`
-    are those who speak in each: of its site, and those that it names as its sources; a document
-    `untold` is like every other. One text holds another's if three quarters of the spans of three
-    words of the shorter, and at least 12, are in both, or if the Jaccard index of their spans is
-    at least 0.6. Two documents that are like a third need not be alike.
+    Two are alike if they have an owner in common, or if one has most of the other's text. `owners`
+    has for each document the owner of its site and those that it names as its sources; a document
+    with the owner `unknown` is like every other. One text has another's if three quarters of the
+    spans of three words of the shorter, and at least 12, are in both, or if the Jaccard index of
+    their spans is at least 0.6. Two documents that are like a third need not be alike.
 
     >>> alike_in(["a", "ab", "b"], ["one", "two", "three"]).astype(int).tolist()
     [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
     """
-    alike = _one_owner(owners, untold)
+    alike = _one_owner(owners, unknown)
     if not alike.all():
         alike |= _copied([spans_of(text) for text in texts])
     return alike
 
 
-def _one_owner(owners: Sequence[Sequence[str]], untold: str) -> BoolArray:
-    """(n, n), true on the diagonal: the same owner speaks in both, or nobody can tell who."""
+def _one_owner(owners: Sequence[Sequence[str]], unknown: str) -> BoolArray:
+    """Return (n, n): the documents have an owner in common, or one of unknown owner."""
     alike = np.eye(len(owners), dtype=np.bool_)
     speaking: dict[str, list[int]] = defaultdict(list)
     for document, names in enumerate(owners):
@@ -57,13 +59,13 @@ def _one_owner(owners: Sequence[Sequence[str]], untold: str) -> BoolArray:
             speaking[name].append(document)
     for documents in speaking.values():
         alike[np.ix_(documents, documents)] = True
-    anybody = speaking[untold]
+    anybody = speaking[unknown]
     alike[anybody] = alike[:, anybody] = True
     return alike
 
 
 def _copied(spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
-    """(n, n): which texts, by their spans, hold most of one another."""
+    """Return (n, n): one text has most of the other's, by their spans."""
     counts = Counter(chain.from_iterable(spans))
     columns = {span: c for c, span in enumerate(s for s, held in counts.items() if held > 1)}
     has = np.zeros((len(spans), len(columns)))
@@ -78,12 +80,12 @@ def _copied(spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
 
 
 def most_independent(alike: BoolArray) -> int:
-    """The size of the largest set of vertices no two of which are `alike`, (n, n) and symmetric.
+    """Return the size of the largest set without two vertices that are `alike`, (n, n), symmetric.
 
-    A vertex that is like one other at most is in such a set, and where all are like two, any is.
-    Else the set with the vertex that is like most others is compared with the one without it. After
-    `MOST_STEPS` such steps (fifty vertices take a third of these), the vertex that is like fewest
-    is taken: at least two are if two are not alike.
+    A vertex that is like at most one other is in some largest set; if all are like two, so is any.
+    Else the largest sets with and without the vertex that is like most others are compared. After
+    `MOST_STEPS` such steps (fifty vertices take a third of them), the search takes the vertex that
+    is like fewest others; the result is then at least 2 if two vertices are not alike.
     """
     packed = np.packbits(alike | np.eye(len(alike), dtype=np.bool_), axis=1, bitorder="little")
     near = [int.from_bytes(row.tobytes(), "little") for row in packed]
@@ -91,14 +93,14 @@ def most_independent(alike: BoolArray) -> int:
 
 
 class _Search:
-    """Sets of vertices are bit masks; `near` has what each vertex is like, itself included."""
+    """One search. Sets of vertices are bit masks; `near` has the vertices like each, and itself."""
 
     def __init__(self, near: Sequence[int], steps: int) -> None:
         self.near, self.steps = near, steps
         self.known: dict[int, int] = {}
 
     def largest(self, left: int) -> int:
-        """The size of the largest set among the vertices `left`."""
+        """Return the size of the largest set among the vertices `left`."""
         if left in self.known:
             return self.known[left]
         among, taken, best = left, 0, 0
@@ -115,7 +117,7 @@ class _Search:
         return self.known[among]
 
     def extremes(self, left: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The vertices that are like fewest and most of those `left`, each behind their number."""
+        """Return (number, vertex) for the vertices like fewest and like most of those `left`."""
         fewest, most, rest = (len(self.near) + 1, 0), (0, 0), left
         while rest and fewest[0] > 2:
             lowest = rest & -rest
@@ -130,7 +132,7 @@ class _Search:
 
 
 def spans_of(text: str) -> frozenset[tuple[str, ...]]:
-    """The spans of three words at the start of a text; of a shorter text, the whole of it."""
+    """Return the spans of three words at the start of a text; a shorter text is one span."""
     folded = text.casefold()
     words = _WORD.findall(folded, 0, ENOUGH_CHARACTERS)
     if len(words) <= MOST_WORDS and len(folded) > ENOUGH_CHARACTERS:  # the last may be cut off

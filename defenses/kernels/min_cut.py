@@ -20,15 +20,15 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 RESOLUTION_BITS = 30  # the largest capacity becomes an integer just below 2**30
-INT64_BITS = 62  # all capacities together stay below 2**62, so no flow can overflow
+INT64_BITS = 62  # the sum of all capacities stays below 2**62, so that no flow overflows
 
 
 @dataclass(frozen=True, eq=False)
 class MinCut:
     """A minimum cut.
 
-    `kept` is the (n,) mask of the source side, `energy` is E(kept) in float64, and the true
-    minimum lies at most `error_bound` below it.
+    `kept` is the (n,) mask of the source side, `energy` is E(kept) in float64; the true minimum is
+    at most `error_bound` less.
     """
 
     kept: BoolArray
@@ -37,19 +37,19 @@ class MinCut:
 
 
 def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
-    """Solve for the minimal source side: among minimum cuts, the one that keeps the fewest nodes.
+    """Find the minimum cut that keeps the fewest nodes.
 
-    The minimal source side is what stays reachable from s in the residual graph. It is unique, so
-    the answer does not depend on the solver, and a tied node goes to the sink: trust needs S > F.
+    Its source side is the set of nodes reachable from s in the residual graph. It is unique, so
+    that the result does not depend on the solver; a tied node is rejected, because trust needs
+    S > F.
 
-    The solver rounds capacities to multiples of 1/K, K a power of two taken from the largest
-    capacity. A cut sums at most n(n+1)/2 of them, each off by 1/(2K) or less; two labellings whose
-    energies differ by less than `error_bound` may therefore be exchanged, ties included.
+    The solver rounds capacities to multiples of 1/K, where K is a power of two that depends on the
+    largest capacity. A cut is a sum of at most n(n+1)/2 capacities, each with an error of at most
+    1/(2K). So two labellings may be exchanged if their energies differ by less than `error_bound`.
 
     `source` and `sink` are (n,), `pair` is (n, n) and symmetric, its diagonal is ignored; all are
-    finite and >= 0, and n = 0 is allowed. Raises ValueError on anything else, ArithmeticError if
-    the solver fails or its flow is not the energy of its labels. O(n^3) on this dense
-    graph.
+    finite and >= 0, and n = 0 is allowed. Raises ValueError for anything else, ArithmeticError if
+    the solver fails or its flow is not the energy of its labels. Takes O(n^3) time.
 
     >>> two_agree = np.array([[0.0, 0.8], [0.8, 0.0]])
     >>> min_cut(np.array([0.7, 0.1]), np.array([0.0, 0.2]), two_agree).kept
@@ -64,7 +64,7 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
         _check(source, sink, pair)
         pair = np.where(np.eye(n, dtype=np.bool_), 0.0, pair)
     capacities = np.concatenate((source, sink, pair.ravel()))
-    largest = float(capacities[capacities.argmax()])  # sooner than max(), for small arrays
+    largest = float(capacities[capacities.argmax()])  # faster than max() for small arrays
     sound = capacities[capacities.argmin()] >= 0.0 and largest * len(capacities) < np.inf
     if not sound or pair.tobytes() != pair.T.tobytes():  # perhaps only -0.0 against 0.0
         _check(source, sink, pair)
@@ -81,7 +81,7 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
 
 
 def _solved(capacities: FloatArray, n: int, bits: int) -> tuple[BoolArray, int]:
-    """The minimal source side of the rounded capacities (S, F, rows of M), and the flow."""
+    """Solve for the minimal source side of rounded capacities (S, F, rows of M), and the flow."""
     tails, heads, places = _arcs(n)
     units = np.rint(np.ldexp(capacities, bits)).astype(np.int64)
     solver = max_flow.SimpleMaxFlow()
@@ -95,7 +95,7 @@ def _solved(capacities: FloatArray, n: int, bits: int) -> tuple[BoolArray, int]:
 
 
 def energy(labels: BoolArray, source: FloatArray, sink: FloatArray, pair: FloatArray) -> float:
-    """E(labels) in float64 (RADAR, Eq. 3-5): what the labelling costs."""
+    """Return E(labels) in float64 (RADAR, Eq. 3-5)."""
     kept, rejected = labels.astype(np.float64), (~labels).astype(np.float64)
     return float(kept.dot(sink) + rejected.dot(source) + kept.dot(pair.dot(rejected)))
 
@@ -103,28 +103,28 @@ def energy(labels: BoolArray, source: FloatArray, sink: FloatArray, pair: FloatA
 def flip_margins(
     labels: BoolArray, source: FloatArray, sink: FloatArray, pair: FloatArray
 ) -> FloatArray:
-    """(n,) rise of the energy when a node alone changes sides; >= 0 at a minimum, 0 = a tie."""
+    """Return (n,) by how much the energy rises if one node changes sides; 0 = a tie."""
     sign = np.where(labels, 1.0, -1.0)
     pull = pair @ sign - np.diagonal(pair) * sign
     return np.asarray(sign * (source - sink + pull))
 
 
 def scaling_bits(largest: float, n: int) -> int:
-    """log2 K for n nodes whose largest capacity is `largest` > 0."""
+    """Return log2 K for n nodes whose largest capacity is `largest` > 0."""
     _, exponent = math.frexp(largest)
     resolution = min(RESOLUTION_BITS, INT64_BITS - (n * (n + 1)).bit_length())
     return resolution - exponent
 
 
 def error_bound(n: int, bits: int) -> float:
-    """n(n+1)/(2K), K = 2**bits: how far the rounded optimum may lie above the true one."""
+    """Return n(n+1)/(2K), K = 2**bits: the largest excess of the rounded optimum over the true."""
     return math.ldexp(n * (n + 1) / 2, -bits)
 
 
 @lru_cache(maxsize=128)
 def _arcs(n: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.intp]]:
-    """Tails and heads of s->i, i->t, i->j, j->i with s = n, t = n + 1 and i < j; and where
-    the capacity of each is among S, F and the rows of M.
+    """Return the arcs s->i, i->t, i->j and j->i, with s = n, t = n + 1 and i < j: tails, heads, and
+    the place of each capacity among S, F and the rows of M.
     """
     nodes = np.arange(n)
     rows, columns = np.triu_indices(n, 1)
@@ -138,7 +138,7 @@ def _arcs(n: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.intp
 
 
 def _check(source: FloatArray, sink: FloatArray, pair: FloatArray) -> None:
-    """Raise ValueError if anything is wrong, with the place."""
+    """Raise ValueError with the place of the first wrong capacity, if any."""
     n = len(source)
     for name, array, shape in (
         ("source", source, (n,)),

@@ -1,4 +1,4 @@
-"""What RADAR computes with arrays: centrality, weights of the cut graph, belief."""
+"""Kernels of RADAR: centrality, weights of the cut graph, belief."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 EQUAL = 1e-6  # centralities closer than this are equal
-NO_WEIGHT = 1e-12  # centralities that sum to less weigh every document alike
-CERTAINTY = 1e-6  # no probability is taken to be closer to 0 or 1 than this
+NO_WEIGHT = 1e-12  # if centralities sum to less, every document weighs the same
+CERTAINTY = 1e-6  # probabilities are clamped to this distance from 0 and 1
 
 
 def eigenvector_centrality(
@@ -31,10 +31,10 @@ def eigenvector_centrality(
 
 
 def rescaled(raw: FloatArray, *, delta: float = 1e-8) -> FloatArray:
-    """Centralities moved to [0, 1] (RADAR, Eq. 36); all 1 when they are equal.
+    """Rescale centralities to [0, 1] (RADAR, Eq. 36); all 1 if they are equal.
 
-    Eq. 36 read literally makes equal centralities 0, which would take all support away from
-    unanimous documents, from any two documents and from a single one.
+    Eq. 36 would make equal centralities 0, and so remove all support from unanimous documents, from
+    two documents and from a single one.
     """
     if len(raw) == 0:
         return raw.copy()
@@ -45,7 +45,7 @@ def rescaled(raw: FloatArray, *, delta: float = 1e-8) -> FloatArray:
 
 
 def keep_evidence(centrality: FloatArray, ranks: NDArray[np.int_], *, retrieved: int) -> FloatArray:
-    """S_i = centrality times exp(-rank / k) (RADAR, Eq. 6).
+    """Return S_i = centrality times exp(-rank / k), (n,) (RADAR, Eq. 6).
 
     `ranks` are the original 1-based retrieval ranks, `retrieved` is k before any filtering.
     """
@@ -53,9 +53,9 @@ def keep_evidence(centrality: FloatArray, ranks: NDArray[np.int_], *, retrieved:
 
 
 def reject_evidence(conflict: FloatArray, centrality: FloatArray) -> FloatArray:
-    """F_i: mean contradiction with the others, weighted by their centrality (RADAR, Eq. 7).
+    """Return F_i, (n,): the mean contradiction with the others (RADAR, Eq. 7).
 
-    The plain mean where the others have no centrality at all; 0 for a single document.
+    The mean is weighted by the others' centrality, unless that is 0. 0 for a single document.
     """
     n = len(centrality)
     others = np.where(np.eye(n, dtype=np.bool_), 0.0, 1.0)
@@ -67,7 +67,7 @@ def reject_evidence(conflict: FloatArray, centrality: FloatArray) -> FloatArray:
 
 
 def both_ways(forward: FloatArray, backward: FloatArray) -> FloatArray:
-    """Geometric mean of the two directions (RADAR, Eq. 29 and 30): high only when both are.
+    """Return the geometric mean of the two directions (RADAR, Eq. 29 and 30).
 
     >>> round(float(both_ways(np.array(0.9), np.array(0.4))), 6)
     0.6
@@ -76,17 +76,17 @@ def both_ways(forward: FloatArray, backward: FloatArray) -> FloatArray:
 
 
 def symmetrise(directed: FloatArray) -> FloatArray:
-    """(n, n) probabilities to symmetric weights in [0, 1] with a zero diagonal."""
+    """Turn (n, n) probabilities into symmetric weights in [0, 1] with a zero diagonal."""
     weights = both_ways(directed, directed.T)
     np.fill_diagonal(weights, 0.0)
     return weights
 
 
 def bayes(prior: float, likelihood: float) -> float:
-    """Posterior under symmetric likelihoods P(E|H) = l, P(E|not H) = 1 - l (RADAR, Eq. 14, 16).
+    """Return the posterior for likelihoods P(E|H) = l, P(E|not H) = 1 - l (RADAR, Eq. 14, 16).
 
-    Symmetric in its arguments; 0.5 is neutral. Both are clamped away from 0 and 1, so certainty
-    met by opposite certainty gives 0.5 where the formula has 0/0.
+    The arguments may be exchanged; 0.5 is neutral. Both are clamped away from 0 and 1, so that 0
+    and 1 together give 0.5 instead of 0/0.
 
     >>> round(bayes(0.8, 0.7), 6)
     0.903226

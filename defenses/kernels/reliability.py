@@ -1,4 +1,4 @@
-"""Selections of ReliabilityRAG: independent sets that prefer low vertex numbers, and samples."""
+"""Kernels of ReliabilityRAG: independent sets that prefer low vertex numbers, and samples."""
 
 from collections.abc import Sequence
 
@@ -10,19 +10,19 @@ BoolArray = NDArray[np.bool_]
 
 
 def independent_set(edges: BoolArray, weights: Sequence[int] | None = None) -> BoolArray:
-    """(n,) mask of the heaviest set of vertices without an edge among them.
+    """Return the (n,) mask of the heaviest set of vertices without an edge between them.
 
-    Of several heaviest sets, the one whose ascending vertex numbers come first in lexicographic
-    order; with weights, where the numbers of a vertex count as often as it weighs. So the result
-    is unique, and vertices numbered by rank make it prefer better ranks (ReliabilityRAG).
+    Of several heaviest sets it is the first in lexicographic order of the ascending vertex numbers,
+    each repeated as often as its vertex weighs. So the result is unique, and it prefers better
+    ranks if vertices are numbered by rank (ReliabilityRAG).
 
     `edges` are (n, n) and symmetric, the diagonal is ignored, n = 0 is allowed; `weights` are
-    positive whole numbers, 1 each without. Raises ValueError on anything else.
+    positive integers, by default 1. Raises ValueError for anything else.
 
-    Branch and bound on bit masks: the lowest vertex is first taken, then left out, so sets come in
-    lexicographic order and only a heavier one replaces the best so far. The bound covers the
-    remaining vertices by cliques, of each of which at most the heaviest vertex can be taken.
-    Exponential in the worst case; milliseconds for 30 vertices.
+    Branch and bound on bit masks: the search takes the lowest vertex first, then leaves it out, so
+    that sets come in lexicographic order and only a heavier one replaces the best. The bound covers
+    the remaining vertices by cliques, each with the weight of its heaviest vertex. Exponential in
+    the worst case; milliseconds for 30 vertices.
 
     >>> cycle = np.roll(np.eye(5, dtype=bool), 1, axis=1)
     >>> np.flatnonzero(independent_set(cycle | cycle.T)).tolist()
@@ -34,13 +34,14 @@ def independent_set(edges: BoolArray, weights: Sequence[int] | None = None) -> B
     heavy = [1] * n if weights is None else list(weights)
     if len(heavy) != n or min(heavy, default=1) < 1:
         raise ValueError(f"there must be {n} weights of at least 1")
-    search = _Search(_neighbourhoods(edges), heavy)
+    rows = [np.flatnonzero(row) for row in edges & ~np.eye(n, dtype=np.bool_)]
+    search = _Search([sum(1 << int(other) for other in row) for row in rows], heavy)
     search.extend(chosen=0, weight=0, candidates=(1 << n) - 1)
     return np.array([search.best >> vertex & 1 for vertex in range(n)], dtype=np.bool_)
 
 
 class _Search:
-    """One branch and bound; vertex sets are bit masks."""
+    """One branch and bound; sets of vertices are bit masks."""
 
     def __init__(self, neighbours: list[int], weights: list[int]) -> None:
         self.neighbours = neighbours
@@ -59,16 +60,16 @@ class _Search:
             rivals = candidates & self.neighbours[vertex]
             self.extend(chosen | lowest, weight + self.weights[vertex], candidates & ~rivals)
             if not rivals:
-                return  # leaving it out gains nothing
+                return  # a set without this vertex is not heavier
         if weight > self.best_weight:
             self.best, self.best_weight = chosen, weight
 
     def bound(self, candidates: int) -> int:
-        """At least the weight of the heaviest independent set among `candidates`."""
+        """Return an upper bound of the weight of an independent set among `candidates`."""
         total = 0
         while candidates:
             clique, heaviest = candidates, 0
-            while clique:  # vertices that are adjacent to all taken so far
+            while clique:  # the vertices that are adjacent to all chosen ones
                 lowest = clique & -clique
                 vertex = lowest.bit_length() - 1
                 candidates ^= lowest
@@ -78,18 +79,10 @@ class _Search:
         return total
 
 
-def _neighbourhoods(edges: BoolArray) -> list[int]:
-    """Each vertex's neighbours as a bit mask, itself excluded."""
-    return [
-        sum(1 << int(other) for other in np.flatnonzero(row) if other != vertex)
-        for vertex, row in enumerate(edges)
-    ]
-
-
 def rank_weights(k: int, gamma: float) -> FloatArray:
-    """(k,) probabilities proportional to gamma^(i - 1) for rank i; they sum to 1.
+    """Return (k,) probabilities proportional to gamma^(i - 1) for rank i.
 
-    gamma is in [0, 1]; 1 weighs every rank alike, and 0 stands for the linear weights
+    `gamma` is in [0, 1]; with 1 all ranks weigh the same, and 0 means weights proportional to
     1 - (i - 1) / k.
 
     >>> rank_weights(10, 0.9)[[0, 9]].round(6).tolist()
@@ -103,11 +96,10 @@ def rank_weights(k: int, gamma: float) -> FloatArray:
 def rank_samples(
     rng: np.random.Generator, weights: FloatArray, *, rounds: int, size: int, replacement: bool
 ) -> list[tuple[int, ...]]:
-    """`rounds` samples of `size` indices, each ascending and without repetition.
+    """Draw `rounds` samples of `size` indices; each is ascending and without repetitions.
 
-    `weights` are the (k,) probabilities of a single draw, k > 0. An index that was drawn twice in
-    a round is in it once; without `replacement` a round holds `size` indices, or as many as there
-    are.
+    `weights` are the (k,) probabilities of a single draw, k > 0. With `replacement`, an index that
+    is drawn twice counts once; without, a sample has `size` indices, or all if there are fewer.
     """
     if not replacement:
         size = min(size, int(np.count_nonzero(weights)))

@@ -1,4 +1,4 @@
-"""ROUGE-L: how much of two texts is the same words in the same order."""
+"""ROUGE-L: how far two texts have the same words in the same order."""
 
 import re
 from collections.abc import Sequence
@@ -14,15 +14,14 @@ FloatArray = NDArray[np.float64]
 
 _WORD = re.compile(r"[^\W_]+")
 SHORTEST_STEMMED = 4  # letters, as in the reference implementation of ROUGE
-MOST_WORDS = 1_000  # of a text; the time grows with their square, and texts may be hostile
+MOST_WORDS = 1_000  # of a text that are read; the time is quadratic, and texts may be hostile
 
 
 def rouge_l(texts: Sequence[str]) -> FloatArray:
-    """(n, n) F measures of the longest common subsequence of stemmed words, in [0, 1].
+    """Return (n, n) F measures of the longest common subsequence of stemmed words, in [0, 1].
 
-    The diagonal is 0, and so is a text without words. Texts are compared by their first 1,000
-    words. Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", with the Porter
-    stemmer.
+    They are 0 on the diagonal and for texts without words. Only the first 1,000 words count. Lin
+    (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", with the Porter stemmer.
 
     >>> rouge_l(["the cat sat on the mat", "the dog sat on a mat"]).round(6).tolist()
     [[0.0, 0.666667], [0.666667, 0.0]]
@@ -36,11 +35,8 @@ def rouge_l(texts: Sequence[str]) -> FloatArray:
 
 
 def stemmed_words(texts: Sequence[str]) -> list[str]:
-    """One character for each word of a text; words of one stem have the same.
-
-    Strings of characters, because these are what the library compares fastest.
-    """
-    stemmer = snowballstemmer.stemmer("porter")  # keeps the word it works on: not for threads
+    """Write each text as a string with one character per stem, which the library compares fast."""
+    stemmer = snowballstemmer.stemmer("porter")  # has state, so threads must not share it
     letters: dict[str, str] = {}
     letter_of: dict[str, str] = {}
     spelled = []

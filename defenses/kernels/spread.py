@@ -1,4 +1,4 @@
-"""How far apart the embeddings of retrieved documents are, and how fast their similarity falls."""
+"""Kernels of ADO: the spread of embeddings, and how fast similarities fall."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-NORMAL: Final = 0.6745  # the median distance to the median, in standard deviations of a normal
-LEAST_DEVIATION: Final = 1e-9  # where more than half of what was calibrated on is equal
+NORMAL: Final = 0.6745  # median distance to the median of a normal, in standard deviations
+LEAST_DEVIATION: Final = 1e-9  # against division by 0 if more than half of the sample is equal
 
 
 def dispersion(embeddings: FloatArray) -> float:
-    """M_DIS of (k, d) rows: 1 less the mean cosine of two rows, in [0, 2]; 0 for fewer than two.
+    """Return M_DIS of (k, d) rows: 1 less the mean cosine of two rows; 0 for fewer than two rows.
 
-    A row of zeros is orthogonal to all. ADO, section 4.3.2.
+    It is in [0, 2]. A row of zeros has cosine 0 to all. ADO, section 4.3.2.
 
     >>> round(dispersion(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])), 6)
     0.533333
@@ -29,9 +29,7 @@ def dispersion(embeddings: FloatArray) -> float:
 
 
 def drop_off(similarities: FloatArray) -> float:
-    """M_DRP: the similarity of the best document less that of the last; 0 for fewer than two.
-
-    `similarities` are (k,), best first.
+    """Return M_DRP, the first of (k,) similarities less the last; 0 for fewer than two.
 
     >>> round(drop_off(np.array([0.82, 0.6, 0.55])), 6)
     0.27
@@ -40,7 +38,7 @@ def drop_off(similarities: FloatArray) -> float:
 
 
 def robust_z(value: float, median: float, mad: float) -> float:
-    """How many standard deviations `value` is from the median, as the median distance tells them.
+    """Return the distance of `value` from the median, in standard deviations estimated from `mad`.
 
     `mad` is the median absolute distance to the median.
 

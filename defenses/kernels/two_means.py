@@ -1,4 +1,4 @@
-"""Two clusters by least squares: exact for few points."""
+"""Divides points into two clusters by least squares; exact for few points."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,14 @@ SAME = 1e-12  # relative difference below which two splits are equally good
 
 
 def two_means(points: FloatArray, rng: np.random.Generator) -> BoolArray:
-    """Split points so that the squared distances to their cluster's mean sum to the least.
+    """Split points so that the sum of squared distances to the clusters' means is least.
 
-    Up to 12 points every split is tried; of equally good ones, the one that moves the last points
-    wins. Above, Lloyd's algorithm from 10 k-means++ starts drawn from `rng`, which may end in a
-    local minimum.
+    With up to 12 points it tries every split; of equally good ones, the one that splits off the
+    last points wins. With more, it runs Lloyd's algorithm from 10 k-means++ starts drawn from
+    `rng`, which may end in a local minimum.
 
-    `points` are (n, d), finite, n >= 2. Returns the (n,) mask of the cluster that the first point
-    is not in; neither cluster is empty.
+    `points` are (n, d), finite, n >= 2. Returns the (n,) mask of the cluster without the first
+    point; no cluster is empty.
     """
     centred = points - points.mean(axis=0)
     if not np.ptp(points, axis=0).any():
@@ -34,9 +34,9 @@ def two_means(points: FloatArray, rng: np.random.Generator) -> BoolArray:
 
 
 def separation(centred: FloatArray, splits: BoolArray) -> FloatArray:
-    """(m,) how much of the squared distances each of (m, n) splits explains.
+    """Return (m,): how much of the squared distances each of (m, n) splits explains.
 
-    `centred` points have mean 0, so both clusters' sums are opposite.
+    `centred` points have mean 0, so that the sums of the two clusters are opposite.
     """
     sizes = splits.sum(axis=1)
     squares = ((splits @ centred) ** 2).sum(axis=1)
@@ -44,28 +44,28 @@ def separation(centred: FloatArray, splits: BoolArray) -> FloatArray:
 
 
 def standardised(points: FloatArray) -> FloatArray:
-    """Each feature with mean 0 and variance 1, then each point of unit length.
+    """Scale (n, d) points: each feature to mean 0 and variance 1, then each point to length 1.
 
-    A feature without variance becomes 0, and so does a point without features.
+    Constant features and points of length 0 become 0.
     """
     spread = np.where(np.ptp(points, axis=0) > 0.0, points.std(axis=0), 1.0)
     return unit_rows((points - points.mean(axis=0)) / spread)
 
 
 def unit_rows(points: FloatArray) -> FloatArray:
-    """Rows of unit Euclidean length; a zero row stays zero."""
+    """Scale rows to Euclidean length 1; rows of zeros stay zero."""
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     return np.asarray(points / np.where(lengths > 0.0, lengths, 1.0))
 
 
 def _bipartitions(n: int) -> BoolArray:
-    """(2**(n - 1) - 1, n) masks without the first point; the last point alone comes first."""
+    """Return all (2**(n - 1) - 1, n) masks without the first point; the last point comes first."""
     numbers = np.arange(1, 2 ** (n - 1))
     return np.asarray(numbers[:, None] >> np.arange(n - 1, -1, -1) & 1, dtype=np.bool_)
 
 
 def _starts(points: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Two of the points, the second drawn by its squared distance to the first (k-means++)."""
+    """Draw two points, the second by its squared distance to the first (k-means++)."""
     first = points[rng.integers(len(points))]
     distances = ((points - first) ** 2).sum(axis=1)
     second = points[rng.choice(len(points), p=distances / distances.sum())]
@@ -73,7 +73,7 @@ def _starts(points: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _lloyd(points: FloatArray, centres: FloatArray) -> BoolArray:
-    """Assign and average until nothing changes; (n,) mask without the first point."""
+    """Assign and average until nothing changes; return a (n,) mask without the first point."""
     split = np.zeros(len(points), dtype=np.bool_)
     for _ in range(MOST_STEPS):
         distances = ((points[:, None, :] - centres) ** 2).sum(axis=2)

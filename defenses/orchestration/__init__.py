@@ -1,1 +1,1 @@
-"""What guards a service that answers questions: signs of attacks, plans, trust. Pure methods."""
+"""Adaptive defence of a service: signals, risks, plans and audits. Pure methods."""

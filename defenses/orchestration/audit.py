@@ -1,4 +1,4 @@
-"""The audit of an answer (hook D): text copied from documents, missing grounds, personal data."""
+"""The audit of an answer (hook D): copied text, missing grounds, personal data."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Final, Literal
@@ -16,33 +16,30 @@ from radarstream.schemas.snapshot import STRICT
 REFUSAL: Final = "This answer is withheld."
 MASKS: Final = {"verbatim": "[quotation removed]", "personal_data": "[personal data removed]"}
 MOST_CHARACTERS: Final = 100_000  # of an answer; a longer one is refused unread
-# Letters of a word: an answer of few words without blanks between them is no short answer.
-LONG_WORD: Final = 8
-MOST_CONTAINED: Final = 0.8  # of an answer's 4-grams in one document; above it is copied
-LEAST_GROUNDED: Final = 0.2  # of an answer's content words in documents; below it has no grounds
-_APART: Final = "\0"  # in place of what the user wrote; in no folded text
+LONG_WORD: Final = 8  # letters that count as a word in an answer without blanks
+MOST_CONTAINED: Final = 0.8  # share of an answer's 4-grams in a document above which it is copied
+LEAST_GROUNDED: Final = 0.2  # share of content words in documents below which it has no grounds
+_APART: Final = "\0"  # replaces words of the user; no folded text has it
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class OutputAudit:
-    """Finds what an answer should not tell, and masks it, asks for another, or refuses.
+    """Finds copied text and personal data in an answer; masks them, or refuses the answer.
 
-    "Adaptive Defense Orchestration for RAG", section 4, post-generation hook. Text is
-    copied if enough words of a document stand in the answer in a row, or if a stretch of a document
-    has most of its character 4-grams. Case, marks, blanks, characters that are not
-    seen and letters that look alike make no difference. What the user wrote may be repeated:
-    otherwise a mask would tell whether a text is in the corpus.
-
-    An answer whose words the documents do not have is only noted.
+    "Adaptive Defense Orchestration for RAG", section 4, post-generation hook. Text is copied if
+    enough successive words of a document are in the answer, or if a part of a document has most of
+    the answer's character 4-grams. Case, marks, blanks, invisible characters and letters that look
+    alike make no difference. Words of the question may be repeated; a mask would otherwise reveal
+    whether a text is in the corpus. Missing grounds are recorded and change nothing.
 
     Parameters
     ----------
     least_tokens
-        Words of a document in a row that count as copied. Of scripts without blanks every character
-        is a word. Shorter answers are not judged by their 4-grams.
+        Successive words of a document that count as copied; in scripts without blanks, characters.
+        Shorter answers are not compared by 4-grams.
     on_verbatim
-        Whether copied text is masked, or the caller asks for another answer with
-        `schemas.tasks.DO_NOT_QUOTE` and audits that one with "mask".
+        "mask" copied text, or let the caller "regenerate": ask for another answer with
+        `schemas.tasks.DO_NOT_QUOTE`, and audit that one with "mask".
     """
 
     least_tokens: Annotated[int, Field(ge=1)] = 12
@@ -51,25 +48,30 @@ class OutputAudit:
     def audit(
         self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
     ) -> Audited:
-        """What becomes of an answer to a question, from the passages that the model was shown.
+        """Audit the answer to a question, given the passages of the prompt.
 
-        `Audited.text` may be shown whatever the action. Findings are in the order of their places
-        in `answer`. Never raises: whatever fails, the answer is refused.
+        `Audited.text` is safe whatever the action. Findings are in the order of their places. If
+        the audit fails, the answer is refused; no error is raised.
         """
         try:
             findings = self.findings(answer, passages, question, abstained=abstained)
-        except Exception as error:  # noqa: BLE001 - closed whatever is wrong
+        except Exception as error:  # noqa: BLE001 any failure refuses the answer
             return Audited("refuse", REFUSAL, error=type(error).__name__)
         return self._acted(answer, findings)
 
     def findings(
         self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
     ) -> tuple[AuditFinding, ...]:
-        """What is wrong with an answer. Raises ValueError where it is too long to be read."""
+        """Find what is wrong with an answer. Raises ValueError if it is too long."""
         if len(answer) > MOST_CHARACTERS:
             raise ValueError(f"an answer of {len(answer)} characters")
         asked, sources = Words(question), [Words(passage) for passage in passages]
-        found = [*self._copied(Words(answer), sources, asked), *self._personal(answer, asked)]
+        found = [*self._copied(Words(answer), sources, asked)]
+        found += [
+            AuditFinding("personal_data", one.start, one.end, one.kind.value)
+            for one in personal_data(answer)
+            if Words(one.value).letters not in asked.letters
+        ]
         if not abstained:
             found += self._ungrounded(Words(answer), sources)
         return tuple(sorted(found, key=lambda one: (one.start, one.end, one.kind)))
@@ -77,7 +79,7 @@ class OutputAudit:
     def _copied(
         self, answer: Words, sources: Sequence[Words], asked: Words
     ) -> Iterable[AuditFinding]:
-        """The stretches that documents have and the question has not, and the rest as a whole."""
+        """Find words in a row that documents have and the question has not; compare the rest."""
         own = copied_runs(answer.letters, asked.letters, asked.ends, self.least_tokens)
         rest = without(answer.letters, own)
         runs = [
@@ -95,14 +97,8 @@ class OutputAudit:
             if share > MOST_CONTAINED:
                 yield AuditFinding("verbatim", 0, len(answer.text), f"{share:.2f} of 4-grams")
 
-    def _personal(self, answer: str, asked: Words) -> Iterable[AuditFinding]:
-        """Personal data that the user did not write."""
-        for found in personal_data(answer):
-            if Words(found.value).letters not in asked.letters:
-                yield AuditFinding("personal_data", found.start, found.end, found.kind.value)
-
     def _ungrounded(self, answer: Words, sources: Sequence[Words]) -> Iterable[AuditFinding]:
-        """The whole answer, where hardly any of its content words is in a document."""
+        """Mark the whole answer if few of its content words are in a document."""
         content = [word for word in answer.listed if word not in FUNCTION_WORDS]
         if not content:
             return
@@ -124,7 +120,7 @@ class OutputAudit:
 
 
 def without(letters: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The letters with something that is no letter in place of each span."""
+    """Replace each span of `letters` by characters that are not letters."""
     kept, read = [], 0
     for start, end in merged(spans):
         kept += [letters[read:start], _APART * (end - start)]
@@ -135,7 +131,7 @@ def without(letters: str, spans: Iterable[tuple[int, int]]) -> str:
 def with_masks(
     answer: str, findings: Iterable[AuditFinding], masks: dict[str, str] | None = None
 ) -> str:
-    """The answer with a mask in place of each finding that has one; overlapping ones share it."""
+    """Replace each finding that has a mask by it; findings that overlap share a mask."""
     masks = MASKS if masks is None else masks
     spans = [(one.start, one.end) for one in findings if one.kind in masks]
     kinds = {one.start: masks[one.kind] for one in findings if one.kind in masks}

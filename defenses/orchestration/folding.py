@@ -1,6 +1,6 @@
-"""Texts as a reader takes them: without what cannot be seen, one form of each letter.
+"""Folds texts: removes invisible characters and gives each letter one form.
 
-Every character is folded by itself, so that a place in the folded text leads back to the text.
+It folds every character by itself, so that each place in the folded text has a place in the text.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from radarstream.schemas.shown import LATIN_LOOKS
 
 _UNSEEN: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{M}\u2800]")
 _UNSEEN_ALONE: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\u2800]")
-# Scripts that put no blanks between words: every character counts as a word.
+# Scripts without blanks between words: every character is a word.
 _WITHOUT_BLANKS: Final = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 )
@@ -25,7 +25,7 @@ _NOT_OF_WORDS: Final = regex.compile(r"[^\p{L}\p{N}]+")
 
 @lru_cache(maxsize=65_536)
 def as_letters(character: str) -> str:
-    """The letters and digits of a character, small and without marks; a blank for what has none.
+    """Return the letters and digits of a character, small and without marks, or a blank.
 
     >>> [as_letters(c) for c in "ÉﬁＡ—" + chr(0x200B)]
     ['e', 'fi', 'a', ' ', '']
@@ -40,7 +40,7 @@ def as_letters(character: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def as_written(character: str) -> str:
-    """A character in its plain form, nothing for what is not seen.
+    """Return the NFKC form of a character; "" if it is invisible.
 
     >>> [as_written(c) for c in "é＠１" + chr(0x200B)]
     ['é', '@', '1', '']
@@ -49,18 +49,18 @@ def as_written(character: str) -> str:
 
 
 def folded(text: str, fold: Callable[[str], str] = as_letters) -> str:
-    """The text, character by character."""
+    """Fold a text character by character."""
     return text.translate({ord(character): fold(character) for character in set(text)})
 
 
 def origins(text: str, fold: Callable[[str], str] = as_letters) -> list[int]:
-    """For each character of the folded text the place in the text that it comes from."""
+    """Return the place in the text of each character of the folded text."""
     return [place for place, character in enumerate(text) for _ in fold(character)]
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text as words without anything between them."""
+    """The folded words of a text."""
 
     text: str
 
@@ -71,16 +71,16 @@ class Words:
 
     @cached_property
     def letters(self) -> str:
-        """All words in one."""
+        """All words, without anything between them."""
         return "".join(self.listed)
 
     @cached_property
     def ends(self) -> list[int]:
-        """Where in `letters` each word ends."""
+        """The end of each word in `letters`."""
         return list(accumulate(map(len, self.listed)))
 
     @cached_property
     def places(self) -> list[int]:
-        """For each of `letters` its place in the text."""
+        """The place in the text of each of `letters`."""
         line = folded(self.text)
         return [p for p, c in zip(origins(self.text), line, strict=True) if not c.isspace()]

@@ -1,8 +1,7 @@
-"""Personal data in a text, found by form and, where a kind has them, check digits.
+"""Finds personal data in a text by form and, if the kind has them, check digits.
 
-Public facts have forms of their own and are left alone: years, dates, amounts, versions, addresses
-of roles (info@…), numbers that are free to call. What has no check digit counts only in a form that
-numbers in prose do not have.
+It leaves out public facts: years, dates, amounts, versions, addresses of roles (info@…), toll-free
+numbers. A kind without check digits counts only in a form that numbers in prose do not have.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,19 +17,19 @@ from radarstream.defenses.orchestration.folding import as_written, folded, origi
 
 
 class PersonalData(StrEnum):
-    """What is looked for; the value is its name in findings and options."""
+    """Kinds of personal data; the values are their names in findings and options."""
 
     EMAIL = "email"
     PHONE = "phone"
     CARD = "card"
     ACCOUNT = "account"  # IBAN
-    IDENTITY = "identity"  # numbers that states give to persons
+    IDENTITY = "identity"  # national identity numbers
     ADDRESS = "ip_address"
 
 
 @dataclass(frozen=True)
 class Form:
-    """A form of a kind. `holds` judges its letters and digits, in capitals, or as it is written."""
+    """A form of a kind. `holds` checks a match `as_written`, or else its capitals and digits."""
 
     kind: PersonalData
     pattern: regex.Pattern[str]
@@ -40,7 +39,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Personal data at a place of a text: `value` is its letters and digits in capitals."""
+    """Personal data at `text[start:end]`; `value` is its letters and digits, in capitals."""
 
     kind: PersonalData
     start: int
@@ -48,18 +47,18 @@ class Found:
     value: str
 
 
-MOST_DIGITS: Final = 15  # of a number that can be dialled (E.164)
+MOST_DIGITS: Final = 15  # of a telephone number (E.164)
 LEAST_DIGITS: Final = 7
 LEAST_ABROAD: Final = 9  # with a country code; "+12 345 678" is an amount
 LEAST_DIFFERENT: Final = 3
-# Free to call, in North America and elsewhere: of offices, not of persons.
+# Toll-free numbers, in North America and elsewhere, belong to offices, not to persons.
 _TOLL_FREE: Final = regex.compile(r"1?8(?:00|33|44|55|66|77|88)\d{7}|\d{1,3}800\d{6,8}")
 _ROLES: Final = """
     abuse admin billing careers contact editor editorial enquiries feedback hello help hostmaster
     info inquiries jobs mail marketing media news newsroom noreply office postmaster press privacy
     sales security service support team webmaster
 """
-ROLES: Final = frozenset(_ROLES.split())  # names of addresses that are nobody's own
+ROLES: Final = frozenset(_ROLES.split())  # mail addresses of offices
 _CARDS: Final = r"(?:4|5[1-5]|2[2-7]|3[4-9]|6[0245])"
 _SEPARATED: Final = r"[ .\u2010-\u2015-]?"
 
@@ -78,12 +77,12 @@ def _phone(text: str) -> bool:
 
 
 def _valid(name: str) -> Callable[[str], bool]:
-    """The check of a module of stdnum, which is loaded when a text has the form."""
+    """Return the check of a module of stdnum, which is imported on first use."""
     return lambda text: bool(import_module(f"stdnum.{name}").is_valid(text))
 
 
 def _network(text: str) -> bool:
-    """Whether it is the address of a host that is not the reader's own."""
+    """Whether a text is the IP address of another host."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -94,7 +93,7 @@ def _network(text: str) -> bool:
 def _form(
     kind: PersonalData, pattern: str, holds: Callable[[str], bool], *, as_written: bool = False
 ) -> Form:
-    """A form that is no part of a longer number or word."""
+    """Make a form that is not part of a longer number or word."""
     bounded = rf"(?<![\w+])(?<!\d[.,:/-]){pattern}(?![\w])(?![.,:/-]\d)"
     return Form(kind, regex.compile(bounded, regex.I), holds, as_written)
 
@@ -104,13 +103,13 @@ _ANNOUNCED: Final = (
     r"\b(?:tel|telephone|phone|mobile|cell|fax|whatsapp)\b[ .:]{0,3}"
     r"(?:(?:no|number|is|at)\b[ .:]{0,3}){0,2}"
 )
-# The forms of numbers that states give to persons, by the module of stdnum that checks them.
+# Forms of national identity numbers, by the module of stdnum that checks them.
 _IDENTITIES: Final = {
     "es.dni": r"\d{8}-?[A-Z]",
     "es.nie": r"[XYZ]\d{7}-?[A-Z]",
     "it.codicefiscale": r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]",
     "br.cpf": r"\d{3}\.\d{3}\.\d{3}-\d\d",
-    # The month also tells the century.
+    # The month also encodes the century.
     "pl.pesel": r"\d\d(?:[02468][1-9]|[13579][0-2])(?:0[1-9]|[12]\d|3[01])\d{5}",
     "se.personnummer": rf"(?:19|20)?{_DATE}[-+]\d{{4}}",
     "fi.hetu": r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d\d[-+A-F]\d{3}[\dA-Y]",
@@ -140,7 +139,7 @@ FORMS: Final = (
         _valid("iban"),
     ),
     _form(PersonalData.CARD, rf"{_CARDS}(?:[ -]?\d){{11,17}}", _valid("luhn")),
-    # With a country code, in the form of North America, or behind a word that announces it.
+    # With a country code, in the form of North America, or after a word such as "phone".
     _form(PersonalData.PHONE, rf"\+[1-9](?:\)?{_SEPARATED}\(?\d){{8,14}}", _phone, as_written=True),
     _form(
         PersonalData.PHONE,
@@ -175,7 +174,7 @@ FORMS: Final = (
 
 
 def personal_data(text: str) -> Iterator[Found]:
-    """What a text has, in no order. Characters that are not seen, and wide digits, hide nothing."""
+    """Find personal data, in no order, also with invisible characters and full-width digits."""
     plain = folded(text, as_written)
     places = origins(text, as_written) if plain != text else range(len(text))
     for form in FORMS:

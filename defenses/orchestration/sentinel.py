@@ -1,8 +1,8 @@
-"""The Sentinel: how risky a question is, from numbers about it, by rules or by a model.
+"""The Sentinel estimates the risk of a question from its signals, by rules or by a model.
 
-ADO, section 4.3.2. The question is untrusted text: the rules do not read it, and a model is shown
-it as a JSON string. A model can raise what the rules say and lower none of it, so that
-a question which talks to the model gains nothing.
+ADO, section 4.3.2. The question is untrusted: the rules do not read it, and a model gets it as a
+JSON string. A model can raise the risk of the rules and not lower it, so that a question cannot
+gain by talking to the model.
 """
 
 import json
@@ -17,11 +17,11 @@ from radarstream.schemas.users import START
 
 ELEVATED: Final = 0.4
 CRITICAL: Final = 0.8
-QUESTION_CHARACTERS: Final = 1_000  # of a question that a model is shown
+QUESTION_CHARACTERS: Final = 1_000  # of a question in a model's prompt
 ATTACKS: Final = ("membership", "poisoning", "leakage", "jailbreak")
 _LEVELS: Final = tuple(RiskLevel)  # ascending
-# What a look changes in trust (ADO, section 4.3.1): a pass that calls for no defence, one in which
-# the risk switched a defence on, one in which documents were removed or the answer was changed.
+# Changes of trust (ADO, section 4.3.1): the question needed no defence; its risk switched one on;
+# documents were removed or the answer was changed.
 CALM_DELTA: Final = 0.02
 FIRED_DELTA: Final = -0.05
 INTERVENED_DELTA: Final = -0.1
@@ -29,21 +29,21 @@ INTERVENED_DELTA: Final = -0.1
 
 @dataclass(frozen=True, slots=True)
 class RuleSentinel:
-    """Fixed formulas of the signals; the same signals give the same profile.
+    """Computes the risk by fixed formulas.
 
     membership = max(clip((M_LEX - .4) / .6), .5 M_INT_norm + .5 [asks to fill gaps]);
-    poisoning = clip(|z of M_DIS| / 6 + .5 [near duplicates]); leakage = .9 where documents are
-    asked for, else clip(M_CMP / .6). Critical from .8, elevated from .4. `delta` is the gain of a
-    calm pass; `delta_of` lowers it by what happened.
+    poisoning = clip(|z of M_DIS| / 6 + .5 [near duplicates]); leakage = .9 if the question asks for
+    documents, else clip(M_CMP / .6). Critical from .8, elevated from .4. `delta` is `CALM_DELTA`;
+    `delta_of` lowers it.
     """
 
     def asks(self, _seen: Seen, _earlier: RiskProfile | None) -> None:
-        """No model is asked."""
+        """Return None: no model is asked."""
 
     def profile(
         self, seen: Seen, _earlier: RiskProfile | None = None, _reply: str | None = None
     ) -> RiskProfile:
-        """The profile; what was seen before the retrieval counts again after it."""
+        """Return the profile; signals before the retrieval count again after it."""
         asked, found = seen.signals, seen.retrieval
         membership = max(
             clip((asked.lexical_overlap - 0.4) / 0.6),
@@ -61,21 +61,21 @@ class RuleSentinel:
 
 @dataclass(frozen=True, slots=True)
 class ModelSentinel:
-    """A language model that replies with strict JSON.
+    """Asks a language model, which replies with strict JSON.
 
     Every probability, the level and the loss of trust are at least those of the rules; in the paper
-    a model alone decides.
+    the model decides alone.
     """
 
     def asks(self, seen: Seen, earlier: RiskProfile | None) -> Complete:
-        """The numbers, and the question as a string of JSON."""
+        """Return the request, with `facts_of` as its passage."""
         return Complete(Task.ASSESS_RISK, "", (facts_of(seen, earlier),), final=False)
 
     def profile(
         self, seen: Seen, earlier: RiskProfile | None = None, reply: str | None = None
     ) -> RiskProfile:
-        """The model's profile. Where it gave none that of the first look, else:
-        elevated where trust is below 0.5, with a low probability of each.
+        """Return the model's profile; without a valid reply that of `earlier`, else one with low
+        probabilities, elevated if the trust is below 0.5.
         """
         judged = profile_in(json_object(reply))
         if judged is None:
@@ -95,19 +95,19 @@ Sentinel = RuleSentinel | ModelSentinel
 
 
 def clip(value: float) -> float:
-    """Within [0, 1]."""
+    """Clip to [0, 1]."""
     return min(1.0, max(0.0, value))
 
 
 def level_of(most: float) -> RiskLevel:
-    """The level of the largest probability."""
+    """Return the level for the largest probability."""
     if most >= CRITICAL:
         return RiskLevel.CRITICAL
     return RiskLevel.ELEVATED if most >= ELEVATED else RiskLevel.LOW
 
 
 def facts_of(seen: Seen, earlier: RiskProfile | None) -> str:
-    """What a model is shown: one JSON object of plain ASCII, in which the question is a string."""
+    """Return one JSON object in ASCII, with the signals, and the question as a string."""
     facts: dict[str, Any] = {"question": seen.question[:QUESTION_CHARACTERS], "trust": seen.trust}
     facts |= asdict(seen.signals)
     if seen.retrieval is not None:
@@ -118,7 +118,7 @@ def facts_of(seen: Seen, earlier: RiskProfile | None) -> str:
 
 
 def profile_in(reply: dict[str, Any] | None) -> RiskProfile | None:
-    """The profile in a model's reply, numbers brought into their range; None if it is not one."""
+    """Read a profile from a model's reply and clip its numbers; None if it is not a profile."""
     wanted = {"level", "delta", "rationale", *ATTACKS}
     if reply is None or not {"level"} < set(reply) <= wanted:
         return None
@@ -139,12 +139,10 @@ def profile_in(reply: dict[str, Any] | None) -> RiskProfile | None:
 
 
 def delta_of(profile: RiskProfile | None, *, fired: bool, intervened: bool) -> float:
-    """What one look adds to a user's trust: the Sentinel's delta, or less by what happened.
+    """Return the change of a user's trust: the Sentinel's delta, or less by what happened.
 
-    `fired` says that the risk switched a defence on, `intervened` that documents were removed for
-    it or that the audit changed the answer. A model cannot say more than what happened. The paper's
-    update lets an attacker earn in three harmless questions what makes every later one less
-    watched; `schemas.users` has the update, and caps what an hour allows.
+    `fired` means that the risk switched a defence on, `intervened` that it removed documents or
+    that the audit changed the answer. `schemas.users` applies the change, within limits.
     """
     happened = INTERVENED_DELTA if intervened else FIRED_DELTA if fired else CALM_DELTA
     return happened if profile is None else min(profile.delta, happened)

@@ -1,6 +1,6 @@
-"""Signs of an attack that cost next to nothing: in a question, and in what was found for it.
+"""Cheap signals of an attack: in a question, and in its retrieved documents.
 
-ADO, section 4.3.2. Its two public programs compute something else than it says; the paper holds.
+ADO, section 4.3.2, as in the paper; its two public programs compute something else.
 """
 
 import re
@@ -32,9 +32,9 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the Sentinel may look at: never text of documents.
+    """The Sentinel's input; it has no text of documents.
 
-    `question` is untrusted. `retrieval` is None at the first look, before the retrieval.
+    `question` is untrusted. `retrieval` is None before the retrieval.
     """
 
     question: str
@@ -45,13 +45,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Usual(Strict):
-    """What is usual of documents that nobody attacked.
+    """Usual values for benign documents.
 
     `median` and `mad` are those of M_DIS; `overlap` is the ROUGE-L above which two documents are
-    near duplicates, at the 95th percentile of the most alike pair. With `spread` documents that are
-    less alike than usual are unusual too; without, only those that are more alike. The defaults
-    belong to ten search results and all-MiniLM-L6-v2, see `docs/orchestration.md`: what is found in
-    a small corpus is always less alike, and planted texts are never less alike than true ones.
+    near duplicates, the 95th percentile of the most similar pair. With `spread`, documents that are
+    less alike than usual are unusual too; by default only those that are more alike, because a
+    small corpus always gives less similar documents, and planted texts are never less alike. The
+    defaults are for ten search results and all-MiniLM-L6-v2, see `docs/orchestration.md`.
     """
 
     median: float = 0.32
@@ -61,11 +61,11 @@ class Usual(Strict):
 
     @classmethod
     def of(cls, thresholds: Thresholds) -> "Usual":
-        """With the papers' overlap and both sides of M_DIS, or as measured."""
+        """Return the papers' values ("paper") or the measured ones."""
         return cls(overlap=0.25, spread=True) if thresholds == "paper" else cls()
 
     def z(self, dispersion: float) -> float:
-        """How many robust standard deviations M_DIS is from the median; see `spread`."""
+        """Return the distance of M_DIS from the median, in robust deviations; see `spread`."""
         z = robust_z(dispersion, self.median, self.mad)
         return z if self.spread else min(0.0, z)
 
@@ -73,10 +73,10 @@ class Usual(Strict):
 def question_signals(
     question: str, recent: Sequence[tuple[datetime, str]], now: datetime
 ) -> QuestionSignals:
-    """What is seen of a question before the retrieval; `recent` are the user's, oldest first.
+    """Return the signals of a question; `recent` are the user's earlier ones, oldest first.
 
-    The same question asked again, as after a timeout, does not count for M_LEX: only what differs
-    between two questions tells anything new. In the paper it counts in full.
+    A repetition of the question, as after a timeout, does not count for M_LEX; in the paper it
+    does.
     """
     asked = in_order(question)
     others = [text for _, text in recent if in_order(text) != asked]
@@ -95,10 +95,9 @@ def retrieval_signals(
     texts: Sequence[str],
     usual: Usual | None = Usual(),
 ) -> RetrievalSignals:
-    """What is seen of documents, best first: (k, d) embeddings, k similarities, k texts.
+    """Return the signals of k documents, best first: (k, d) embeddings, k similarities, k texts.
 
-    Without `usual` nothing is compared with what is usual, as where another embedder is in use;
-    near duplicates are then those above the default.
+    Without `usual`, as for another embedder, there is no z of M_DIS, and `overlap` has its default.
     """
     spread = dispersion(embeddings)
     enough = usual is not None and len(texts) >= 2
@@ -112,7 +111,7 @@ def retrieval_signals(
 
 
 def lexical_overlap(question: str, recent: Sequence[str]) -> float:
-    """M_LEX in [0, 1]: the largest Jaccard similarity of words to one of the last five questions.
+    """Return M_LEX in [0, 1]: the largest Jaccard index of words with one of five last questions.
 
     >>> round(lexical_overlap("who is the ceo of acme", ["who was the ceo of acme"]), 6)
     0.714286
@@ -124,17 +123,17 @@ def lexical_overlap(question: str, recent: Sequence[str]) -> float:
 
 
 def words(text: str) -> frozenset[str]:
-    """The different words of a text, casefolded; a Chinese or Japanese character is a word."""
+    """Return the distinct words of a text, as `in_order`."""
     return frozenset(in_order(text))
 
 
 def in_order(text: str) -> list[str]:
-    """The words of a text as they follow each other, casefolded."""
+    """Return the words of a text, casefolded; a Chinese or Japanese character is a word."""
     return _TOKEN.findall(text.casefold())
 
 
 def complexity(question: str) -> float:
-    """M_CMP in [0, 1]: the share of characters that are neither letter, digit nor white space.
+    """Return M_CMP in [0, 1]: the share of characters other than letters, digits and white space.
 
     >>> round(complexity("What's 2+2?"), 6)
     0.272727
@@ -144,7 +143,7 @@ def complexity(question: str) -> float:
 
 
 def velocity(interval_s: float) -> float:
-    """M_INT in 1/s: the inverse of the seconds since the user's last question, of at least 1 ms.
+    """Return M_INT in 1/s: 1 / the seconds since the user's last question, at least 1 ms.
 
     >>> velocity(4.0), velocity(0.2)
     (0.25, 5.0)
@@ -153,9 +152,9 @@ def velocity(interval_s: float) -> float:
 
 
 def json_object(reply: str | None) -> JsonObject | None:
-    """The one JSON object that a reply is, also in a code fence; None for anything else.
+    """Parse a reply as one JSON object, also in a code fence, by the rules of `codec.json_text`.
 
-    What makes an event malformed (`codec.json_text`) makes a reply nothing, too.
+    None for anything else.
     """
     if reply is None:
         return None

@@ -1,8 +1,7 @@
-"""The Strategist: which defences act on a question, from its risk profile.
+"""The Strategist decides which defences act on a question, from its risk profile.
 
-ADO, section 4.3.3. It reads numbers alone, neither the question nor documents nor what a Sentinel
-wrote about them. A plan of a model passes the same overrides as the rules and a failed one is
-replaced by the rules' plan.
+ADO, section 4.3.3. It reads numbers only, no text of the question, of documents or of a Sentinel.
+The overrides of the rules hold for a model's plan too; the rules' plan replaces an invalid one.
 """
 
 import json
@@ -30,10 +29,10 @@ from radarstream.schemas.orchestration import (
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 
-TRUST_SLOPE: Final = 0.2  # of thresholds: more trust, higher thresholds
+TRUST_SLOPE: Final = 0.2  # by which thresholds rise with the trust
 HIGH_TRUST: Final = 0.8
-UNUSUAL: Final = 2.0  # |z| of M_DIS; a twentieth of harmless questions passes it
-OVERLAP_ALERT: Final = 0.7  # M_LEX above which privacy acts whatever the profile says
+UNUSUAL: Final = 2.0  # |z| of M_DIS; 5 % of harmless questions exceed it
+OVERLAP_ALERT: Final = 0.7  # M_LEX above which privacy acts whatever the profile
 SPEED_ALERT: Final = 0.7  # M_INT_norm
 COMPLEXITY_ALERT: Final = 0.6  # M_CMP
 EPSILON_ELEVATED: Final = 3.0
@@ -44,7 +43,7 @@ RHO: Final = {"corrected": 0.80, "paper": 0.25}
 
 
 def theta_eff(theta: float, trust: float) -> float:
-    """The threshold for a user: lower with less trust, within [0.05, 0.95].
+    """Return the threshold for a user, lower with less trust, in [0.05, 0.95].
 
     >>> [round(theta_eff(0.5, trust), 6) for trust in (0.2, 0.5, 0.9)]
     [0.44, 0.5, 0.58]
@@ -54,31 +53,30 @@ def theta_eff(theta: float, trust: float) -> float:
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class RuleStrategist:
-    """A fixed mapping from profile and signals to a plan.
+    """Maps profile and signals to a plan by fixed rules.
 
-    Privacy acts from a membership risk of theta, or where questions overlap or come at a bot's
-    speed; TrustRAG from a poisoning risk of theta, or where M_DIS is unusual; the attention filter,
-    the guardrail and an enforcing audit from a leakage or jailbreak risk of theta, or where the
-    question is complex. At level critical all modules of the stage act. With high trust and level
-    low, only the overrides about the user's own questions remain.
+    Privacy acts from a membership risk of theta, or if questions overlap or come at a bot's speed;
+    TrustRAG from a poisoning risk of theta, or if M_DIS is unusual; the attention filter, the
+    guardrail and an enforcing audit from a leakage or jailbreak risk of theta, or if the question
+    is complex. At level critical all modules of the stage act. With high trust and level low, an
+    unusual M_DIS does not count.
 
     Parameters
     ----------
     threshold
-        theta before trust moves it.
+        theta for a trust of 0.5.
     thresholds
-        "corrected": TrustRAG's sigma is .88 at every level, and near duplicates begin at a measured
-        rho of .8. A sigma of .80 at level critical would be stricter, and with all-MiniLM-L6-v2 it
-        leaves nothing of honest results that are much alike. "paper": critical raises sigma to .90,
-        which is called stricter there and flags less; a rho of .25 drops half of harmless search
-        results.
+        "corrected": TrustRAG's sigma is .88 at every level, and rho has its measured value .8; a
+        sigma of .80 would drop all of honest results that are much alike, with all-MiniLM-L6-v2.
+        "paper": sigma is .90 at level critical, which flags less although the paper calls it
+        stricter, and a rho of .25 drops half of harmless search results.
     """
 
     threshold: Share = 0.4
     thresholds: Thresholds = "corrected"
 
     def asks(self, _profile: RiskProfile, _seen: Seen, _earlier: Plan | None) -> None:
-        """No model is asked."""
+        """Return None: no model is asked."""
 
     def plan(
         self,
@@ -87,8 +85,8 @@ class RuleStrategist:
         earlier: Plan | None = None,
         _reply: str | None = None,
     ) -> Plan:
-        """The plan of stage 1, which only decides on privacy; with `earlier` that of stage 2, which
-        decides on the rest and cannot switch privacy on.
+        """Return the plan of stage 1, which decides on privacy; with `earlier` that of stage 2,
+        which decides on the rest.
         """
         theta = theta_eff(self.threshold, seen.trust)
         if earlier is None:
@@ -97,7 +95,7 @@ class RuleStrategist:
         return self.second_stage(profile, seen, earlier, profile.poisoning >= theta, leaks)
 
     def first_stage(self, profile: RiskProfile, seen: Seen, probed: bool) -> Plan:
-        """Privacy where the question looks `probed`, or an override asks for it."""
+        """Switch privacy on if the question looks `probed`, or by an override."""
         fast = seen.signals.velocity_norm > SPEED_ALERT
         critical = profile.level is RiskLevel.CRITICAL
         enabled = probed or critical or fast or seen.signals.lexical_overlap > OVERLAP_ALERT
@@ -108,7 +106,7 @@ class RuleStrategist:
     def second_stage(
         self, profile: RiskProfile, seen: Seen, earlier: Plan, poisoned: bool, leaks: bool
     ) -> Plan:
-        """The rest, where it looks `poisoned` or like a leak, or an override asks for it."""
+        """Switch the rest on if the question looks `poisoned` or `leaks`, or by an override."""
         critical = profile.level is RiskLevel.CRITICAL
         trusted = profile.level is RiskLevel.LOW and seen.trust >= HIGH_TRUST
         found = seen.retrieval
@@ -126,7 +124,7 @@ class RuleStrategist:
         )
 
     def overrides(self, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Plan:
-        """What acts whatever a model's plan says: the rules without the profile's probabilities."""
+        """Return the least plan: that of the rules without the profile's probabilities."""
         if earlier is None:
             return self.first_stage(profile, seen, probed=False)
         return self.second_stage(profile, seen, earlier, poisoned=False, leaks=False)
@@ -134,16 +132,16 @@ class RuleStrategist:
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class ModelStrategist:
-    """A language model whose plan is strict JSON; the overrides of `rules` hold for it too.
+    """Asks a language model for a plan in strict JSON; the overrides of `rules` hold for it too.
 
-    It may choose what acts where no override decides, and within bounds how strictly: an epsilon
-    at most that of the rules, a sigma at most .88. It does not switch off the log of the audit.
+    The model may switch further modules on, and set an epsilon up to that of the rules and a sigma
+    up to .88. It cannot switch off the log of the audit.
     """
 
     rules: RuleStrategist = RuleStrategist()
 
     def asks(self, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Complete:
-        """Numbers, a level and a stage."""
+        """Return the request, with `situation` as its passage."""
         return Complete(Task.PLAN_DEFENSE, "", (situation(profile, seen, earlier),), final=False)
 
     def plan(
@@ -153,8 +151,12 @@ class ModelStrategist:
         earlier: Plan | None = None,
         reply: str | None = None,
     ) -> Plan:
-        """The model's plan under the overrides, or the rules' plan if it is not a plan."""
-        planned = plan_in(json_object(reply))
+        """Return the model's plan under the overrides; the rules' plan if the reply is invalid."""
+        parsed = json_object(reply)
+        try:
+            planned = TypeAdapter(Plan).validate_python(parsed, strict=False) if parsed else None
+        except ValidationError:  # an unknown key, or a value out of range
+            planned = None
         if planned is None:
             return self.rules.plan(profile, seen, earlier)
         return bounded_by(planned, self.rules.overrides(profile, seen, earlier), earlier)
@@ -164,7 +166,7 @@ Strategist = RuleStrategist | ModelStrategist
 
 
 def situation(profile: RiskProfile, seen: Seen, earlier: Plan | None) -> str:
-    """What a model is shown: numbers, a level and a stage as one JSON object."""
+    """Return one JSON object with numbers, a level and a stage."""
     facts: dict[str, Any] = {"stage": 1 if earlier is None else 2, "level": profile.level}
     facts |= {name: getattr(profile, name) for name in ATTACKS}
     facts |= {"trust": clip(seen.trust), **asdict(seen.signals)}
@@ -173,16 +175,8 @@ def situation(profile: RiskProfile, seen: Seen, earlier: Plan | None) -> str:
     return json.dumps(facts)
 
 
-def plan_in(reply: dict[str, Any] | None) -> Plan | None:
-    """The plan in a model's reply; None for an unknown key or a value that cannot be."""
-    try:
-        return TypeAdapter(Plan).validate_python(reply, strict=False) if reply else None
-    except ValidationError:
-        return None
-
-
 def bounded_by(planned: Plan, least: Plan, earlier: Plan | None) -> Plan:
-    """A model's plan, nowhere weaker than `least`, of which it keeps what its stage forbids."""
+    """Return a model's plan, at least as strict as `least`, and equal to it outside its stage."""
     if earlier is None:
         wanted, floor = planned.differential_privacy, least.differential_privacy
         epsilon = min(wanted.epsilon, floor.epsilon)

@@ -1,4 +1,4 @@
-"""Checks an answer event against itself: what follows from it is computed again."""
+"""Checks an answer event against itself: computes again what follows from its other values."""
 
 import json
 
@@ -12,16 +12,13 @@ from radarstream.schemas.events import AnswerEvent
 
 
 def rechecked(event: AnswerEvent) -> tuple[Check, ...]:
-    """Everything about an event that follows from the event alone.
-
-    `given.not_checked` names what does not.
-    """
+    """Check every value that follows from others of the event; `given.not_checked` has the rest."""
     try:
         defense = build_defense(event.defense, json.loads(event.options))
     except (ConfigurationError, ValueError, TypeError, RecursionError) as error:
         return (Check("record", Outcome.WRONG, f"no such defence: {error}"),)
     if options_of(defense) != event.options:
-        return (Check("record", Outcome.WRONG, "not all options are told"),)
+        return (Check("record", Outcome.WRONG, "options are missing"),)
     return (
         record_check(event),
         *cut_checks(event, defense),

@@ -1,4 +1,4 @@
-"""What a check of an answer event finds, and whether the parts of an event fit each other."""
+"""Results of checks of an answer event, and the check that its parts fit each other."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from radarstream.schemas.times import milliseconds
 from radarstream.schemas.verdict import KEEPING, UNSEEN, MemoryDecision, Reason
 
 DROPPED = frozenset({Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN})  # by a reranker
-TOLERANCE: Final = 1e-6  # of what is computed again
+TOLERANCE: Final = 1e-6  # between recorded and computed values
 
 
 class Outcome(StrEnum):
-    """What a check found."""
+    """The outcome of a check."""
 
     RIGHT = "right"
     WRONG = "wrong"
-    ABSENT = "absent"  # the event does not hold what the check needs
+    ABSENT = "absent"  # the event lacks the values that the check needs
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: what it is about, what it found, and the details."""
+    """One check: its subject, its outcome, and details."""
 
     about: str
     outcome: Outcome
@@ -31,9 +31,9 @@ class Check:
 
 
 def check_of(about: str, flaws: Iterator[str], right: str) -> Check:
-    """A check that tells the first flaw, or what was found where there is none.
+    """Make a check with the first of its flaws, or with the detail `right` if there is none.
 
-    Computing from values that nobody computed may fail; that is a flaw, too.
+    An error while computing from invalid values counts as a flaw.
     """
     try:
         flaw = next(flaws, None)
@@ -43,12 +43,12 @@ def check_of(about: str, flaws: Iterator[str], right: str) -> Check:
 
 
 def record_check(event: AnswerEvent) -> Check:
-    """Whether ids, documents, sources and what is said of the previous answer fit each other."""
+    """Check that ids, documents, sources and the previous answer fit each other."""
     return check_of("record", flaws(event), f"{len(event.verdict.documents)} documents")
 
 
 def flaws(event: AnswerEvent) -> Iterator[str]:
-    """What does not fit, each in a few words."""
+    """Yield what does not fit, each in a few words."""
     verdict = event.verdict
     if event.snapshot_id != f"{event.query_id}@{milliseconds(event.observed_at)}":
         yield "the snapshot's id is not of this query and time"
@@ -69,7 +69,7 @@ def flaws(event: AnswerEvent) -> Iterator[str]:
 
 
 def changed(event: AnswerEvent) -> Iterator[str]:
-    """What cannot be of the previous answer."""
+    """Yield impossible values about the previous answer."""
     memory = event.verdict.memory
     if memory.previous_answer is None and memory.decision is not MemoryDecision.NONE:
         yield f"no previous answer is {memory.decision}"
@@ -81,12 +81,12 @@ def changed(event: AnswerEvent) -> Iterator[str]:
 
 
 def reranked(event: AnswerEvent) -> Iterator[str]:
-    """What cannot be of a reranking."""
+    """Yield impossible values of a reranking."""
     candidates = event.reranking.candidates if event.reranking is not None else ()
     why = {c.rank: None if c.kept else c.reason or Reason.OUTRANKED for c in candidates}
     found = {document.rank: document.reason for document in event.verdict.documents}
     dropped = {rank: reason for rank, reason in found.items() if reason in DROPPED}
     if dropped != {rank: reason for rank, reason in why.items() if reason is not None}:
-        yield "what the reranker dropped is not what the verdict says"
+        yield "reranking and verdict differ in the dropped documents"
     if not why.keys() <= found.keys() or sorted(why) != sorted(c.found_rank for c in candidates):
-        yield "the ranks of candidates are not those that they were found at"
+        yield "the ranks of candidates are not those of the search results"

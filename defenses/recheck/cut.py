@@ -1,4 +1,4 @@
-"""Checks the cut of an answer event: its capacities, its energy, and what follows from both."""
+"""Checks the minimum cut of an answer event: capacities, energy and verdict."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,9 +38,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedGraph(Graph):
-    """The cut graph that a verdict records, with `conflict` (n, n), and margin and side of each
-    node, (n,).
-    """
+    """The cut graph of a verdict, with the margin of each node and whether it is kept, (n,)."""
 
     conflict: FloatArray
     margins: FloatArray
@@ -48,8 +46,8 @@ class RecordedGraph(Graph):
 
 
 def cut_checks(event: AnswerEvent, defense: Any) -> tuple[Check, ...]:
-    """Whether the energy follows from the recorded sides and capacities, and the verdict from
-    capacities, ranks and options.
+    """Check that the energy follows from sides and capacities, and the verdict from capacities,
+    ranks and options.
     """
     if isinstance(defense, Radar | Voices):
         kept = f"{sum(document.kept for document in event.seen)} of {len(event.seen)} kept"
@@ -63,7 +61,7 @@ def cut_checks(event: AnswerEvent, defense: Any) -> tuple[Check, ...]:
 
 
 def has_cut(verdict: Verdict) -> bool:
-    """Whether a verdict has anything that only a cut gives."""
+    """Whether a verdict has a value that only a cut gives."""
     memory = verdict.memory
     values = [memory.support_posterior, memory.conflict_posterior, memory.margin, verdict.energy]
     for document in verdict.documents:
@@ -72,7 +70,7 @@ def has_cut(verdict: Verdict) -> bool:
 
 
 def recorded_graph(verdict: Verdict) -> RecordedGraph:
-    """The graph of a verdict. Raises ValueError where it is torn."""
+    """Return the graph of a verdict. Raises ValueError if it is incomplete."""
     judged = [document for document in verdict.documents if answers(document)]
     rows = [row_of(document) for document in judged]
     memory = verdict.memory
@@ -95,7 +93,7 @@ def recorded_graph(verdict: Verdict) -> RecordedGraph:
 
 
 def matrix_of(nodes: Sequence[int], edges: Sequence[Edge]) -> FloatArray:
-    """What joins each two nodes, (n, n). Raises ValueError where it is not told once, in order."""
+    """Return the edges as a (n, n) matrix. Raises ValueError if they are not in strict order."""
     place = {node: index for index, node in enumerate(nodes)}
     order = [(place[one], place[other]) for one, other, _ in edges]
     if order != sorted(set(order)) or any(a >= b for a, b in order):
@@ -107,7 +105,7 @@ def matrix_of(nodes: Sequence[int], edges: Sequence[Edge]) -> FloatArray:
 
 
 def answers(document: DocumentVerdict) -> bool:
-    """Whether a document is a node. Raises ValueError where only part of it says so."""
+    """Whether a document is a node. Raises ValueError if its values disagree about that."""
     held = (document.keep_evidence, document.reject_evidence, document.margin)
     judged = held != (None, None, None)
     if document.reason in VOICELESS and judged:
@@ -119,13 +117,13 @@ def answers(document: DocumentVerdict) -> bool:
 
 
 def row_of(document: DocumentVerdict) -> tuple[float | None, float | None, float | None, bool]:
-    """Capacities, margin and side of a document."""
+    """Return capacities, margin and side of a document."""
     side = document.reason in SOURCE_SIDE
     return document.keep_evidence, document.reject_evidence, document.margin, side
 
 
 def energy_flaws(verdict: Verdict) -> Iterator[str]:
-    """Where E(y) is not that of the recorded sides and capacities."""
+    """Yield an error if the energy is not E(y) of the recorded sides and capacities."""
     graph = recorded_graph(verdict)
     if not graph.nodes or graph.nodes == (MEMORY_NODE,):
         if has_cut(verdict):
@@ -137,7 +135,7 @@ def energy_flaws(verdict: Verdict) -> Iterator[str]:
 
 
 def verdict_flaws(event: AnswerEvent, defense: Radar | Voices) -> Iterator[str]:
-    """Where the verdict is not what capacities, ranks and options lead to."""
+    """Yield where the verdict does not follow from capacities, ranks and options."""
     verdict = event.verdict
     graph = recorded_graph(verdict)
     if verdict.energy is None:
@@ -161,7 +159,7 @@ def verdict_flaws(event: AnswerEvent, defense: Radar | Voices) -> Iterator[str]:
 
 
 def radar_flaws(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Iterator[str]:
-    """Where capacities are not those of Eq. 6, 7 and 13-16, or the fallback is another."""
+    """Yield where capacities are not those of Eq. 6, 7 and 13-16, or the fallback is wrong."""
     if defense.pair_scale:
         expected = judged_again(event, defense, graph)
         yield from unlike("keep-evidence", graph, expected.source - graph.source)
@@ -170,9 +168,9 @@ def radar_flaws(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Ite
 
 
 def voices_flaws(event: AnswerEvent, graph: RecordedGraph) -> Iterator[str]:
-    """Where capacities cannot be counts of sites, or those of the answer are not its support.
+    """Yield where capacities are not counts of sites, or those of the answer are not its support.
 
-    Which texts are copies takes the pages: no more sites can say an answer than voices that agree.
+    Copies are unknown without the pages, so that the number of voices that agree is an upper bound.
     """
     size = sum(node != MEMORY_NODE for node in graph.nodes)
     agree = (graph.pair[:size, :size] * size >= AGREEMENT - TOLERANCE) | np.eye(
@@ -191,7 +189,7 @@ def voices_flaws(event: AnswerEvent, graph: RecordedGraph) -> Iterator[str]:
     for node, text, found, most in zip(graph.nodes, graph.texts, sites, tally.counts, strict=False):
         whole = np.round(found)
         if np.abs(found - whole).max() > TOLERANCE * size or (whole > most).any():
-            yield f"the capacities of {node} are no counts of sites"
+            yield f"the capacities of {node} are not counts of sites"
         counts = support and [support.sites_for, support.rival_sites]
         if text == answer and whole.tolist() != counts:
             yield f"the capacities of {node} are not the support of its answer"
@@ -203,13 +201,13 @@ def voices_flaws(event: AnswerEvent, graph: RecordedGraph) -> Iterator[str]:
 
 
 def unlike(name: str, graph: RecordedGraph, difference: FloatArray) -> Iterator[str]:
-    """The nodes of which a capacity is another one than follows, by their (n,) difference."""
+    """Yield the nodes whose capacity has a (n,) difference to the computed one."""
     for node in np.array(graph.nodes)[np.abs(difference) > TOLERANCE].tolist():
         yield f"{name} of {node} is not what edges, conflicts and ranks say"
 
 
 def without_evidence(event: AnswerEvent) -> Iterator[str]:
-    """What cannot be where no document answers: the previous answer stands, if there is one."""
+    """Yield impossible values if no document answers: the previous answer, if any, is given."""
     previous, why = event.verdict.memory.previous_answer, Abstention.NO_DOCUMENTS
     if event.seen:
         why = Abstention.NO_EVIDENCE
@@ -224,9 +222,9 @@ def without_evidence(event: AnswerEvent) -> Iterator[str]:
 
 
 def judged_again(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Graph:
-    """The graph that the defence builds from the recorded edges and conflicts."""
+    """Let the defence build the graph from the recorded edges and conflicts."""
     n = sum(node != MEMORY_NODE for node in graph.nodes)
-    with np.errstate(over="ignore"):  # of an absurd scale
+    with np.errstate(over="ignore"):  # by an absurd scale
         consistency = np.minimum(graph.pair / defense.pair_scale, 1.0)
     evidence = Evidence(
         Query(event.query_id, event.question),
@@ -242,7 +240,7 @@ def judged_again(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Gr
 def recalled_of(
     memory: MemoryVerdict, consistency: FloatArray, conflict: FloatArray
 ) -> Recalled | None:
-    """The previous answer, and how it relates to documents, both (0 or 1, n)."""
+    """Return the previous answer with its relations to n documents, given as (0 or 1, n)."""
     if not len(consistency):
         return None
     if memory.support_prior is None or memory.conflict_prior is None:
@@ -252,12 +250,12 @@ def recalled_of(
 
 
 def fallback(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Iterator[str]:
-    """What cannot be of an empty cut, and of one that is not."""
+    """Yield where the fallback for an empty cut is wrong, or used for another cut."""
     best = [d.rank for d in event.seen if d.reason is Reason.BEST_OF_NONE]
     if best and (graph.kept.any() or defense.on_empty == "abstain"):
         yield f"a fallback keeps document {best[0]}"
     elif not graph.kept.any() and defense.on_empty == "best_document":
-        documents = graph.source - graph.sink  # nothing is retained, so that the last may be it
+        documents = graph.source - graph.sink
         nodes = np.array(graph.nodes)
         if best != [nodes[np.argmax(np.where(nodes == MEMORY_NODE, -np.inf, documents))]]:
             yield "the document with the best margin is not kept"

@@ -1,4 +1,4 @@
-"""What a check of an answer event takes as it stands, by its name on the wire."""
+"""The values of an answer event that a check cannot compute again, by their names on the wire."""
 
 import json
 from typing import Final
@@ -9,12 +9,12 @@ from radarstream.defenses.registry import build_defense
 from radarstream.defenses.voices import Voices
 from radarstream.schemas.events import AnswerEvent
 
-_ASKED: Final = "what was asked, when, and how the pages were found"
-_RULES: Final = "the rules in force are settings"
-_MODELS: Final = "it takes the models"
-_TEXTS: Final = "it takes the pages"
-_BEFORE: Final = "it takes the memory before this step"
-# A name stands for all that is under it. Whatever is not named follows from the rest.
+_ASKED: Final = "an input: the question, the time, and the search"
+_RULES: Final = "an input: the settings"
+_MODELS: Final = "a check needs the models"
+_TEXTS: Final = "a check needs the pages"
+_BEFORE: Final = "a check needs the memory before this step"
+# A name includes all names below it. All other values follow from the rest of the event.
 CAPACITIES: Final = (
     "verdict.documents.keep_evidence",
     "verdict.documents.reject_evidence",
@@ -58,10 +58,7 @@ ALWAYS: Final = {
 
 
 def not_checked(event: AnswerEvent) -> dict[str, str]:
-    """Why values of an event are taken as they stand, by name.
-
-    For an event of which `rechecked` has no complaint.
-    """
+    """Return by name why values of an event are not checked, if `rechecked` finds no error."""
     named = dict(ALWAYS)
     defense = build_defense(event.defense, json.loads(event.options))
     if not isinstance(defense, Radar | Voices):

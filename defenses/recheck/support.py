@@ -1,4 +1,4 @@
-"""Checks the support and the status of an answer event: they follow from what documents say."""
+"""Checks the support and the status of an answer event, which follow from its documents."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,13 +24,13 @@ from radarstream.schemas.support import (
 )
 from radarstream.schemas.verdict import MEMORY_NODE, TORN
 
-NEARLY = 1e-3  # of relations that were asked for twice
+NEARLY = 1e-3  # between two results of a model for the same relation
 UNCONFIRMED = (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
 Stances = Sequence[Stance]
 
 
 def support_check(event: AnswerEvent, defense: Any) -> Check:
-    """Whether the figures follow from the stances, and these fit the documents."""
+    """Check that the figures follow from the stances, and that these fit the documents."""
     support, due = event.support, event.verdict.weighed is not None
     if (support is not None) != due:
         return Check("support", Outcome.WRONG, f"{event.abstention or 'an answer'} and {support}")
@@ -41,11 +41,11 @@ def support_check(event: AnswerEvent, defense: Any) -> Check:
 
 
 def support_flaws(event: AnswerEvent, support: Support, defense: Any) -> Iterator[str]:
-    """What does not follow from the stances, and stances that the documents rule out."""
+    """Yield figures that do not follow from the stances, and stances that contradict documents."""
     owners, every = owners_of(event, defense), support.stances_for + support.stances_against
     ranks = [rank for rank, _ in every]
     if len(ranks) != len(set(ranks)) or not owners.keys() >= set(ranks):
-        yield "a document is for and against, or says nothing"
+        yield "a document is both for and against, or has no answer"
         return
     if any(not AGREEMENT <= weight <= 1.0 for _, weight in every):
         yield "a stance without a probability"
@@ -69,11 +69,11 @@ def support_flaws(event: AnswerEvent, support: Support, defense: Any) -> Iterato
     if event.withstand is not None and event.abstention is None:
         due = still_to_lie(support.sites_for, support.rival_sites, event.withstand)
     if (support.to_silence, support.to_change) != due:
-        yield f"it takes {due} lying sites to silence and to change it"
+        yield f"to silence and to change the answer takes {due} lying sites"
 
 
 def sides(support: Support) -> tuple[tuple[str, int, Stances], ...]:
-    """Sites and stances for an answer and for its strongest rival."""
+    """Return number of sites and stances, for the answer and against it."""
     return (
         ("for", support.sites_for, support.stances_for),
         ("against", support.rival_sites, support.stances_against),
@@ -81,14 +81,14 @@ def sides(support: Support) -> tuple[tuple[str, int, Stances], ...]:
 
 
 def speaking(owners: dict[int, str], stances: Stances) -> int:
-    """How many documents with a stance are the best ranked of their owner."""
+    """Count the documents with a stance that are the best ranked of their owner."""
     best = {owner: rank for rank, owner in reversed(owners.items())}
     return sum(best[owners[rank]] == rank for rank, _ in stances)
 
 
 def owners_of(event: AnswerEvent, defense: Any) -> dict[int, str]:
-    """The owners of the documents that count, by rank: of those with an atomic answer, or of all
-    that were seen if the defence asked for none. One without an address is its own.
+    """Return the owners of the documents with an atomic answer, by rank; of all documents if the
+    defence needs no answers. A document without an address has an owner of its own.
     """
     everybody = not EVIDENCE & needs_at(defense, len(event.seen))
     url_of = {source.rank: source.url for source in event.sources}
@@ -100,8 +100,8 @@ def owners_of(event: AnswerEvent, defense: Any) -> dict[int, str]:
 
 
 def torn_in(event: AnswerEvent, owners: dict[int, str], defense: Any) -> set[int]:
-    """The documents of sites that contradict themselves, which count for nobody; of defences that
-    do not tell, those of sites with several answers.
+    """Return the documents of owners that contradict themselves. For defences that do not record
+    it, these are the documents of owners with several answers.
     """
     if isinstance(defense, Voices):
         return {d.rank for d in event.seen if d.reason in TORN}
@@ -113,7 +113,7 @@ def torn_in(event: AnswerEvent, owners: dict[int, str], defense: Any) -> set[int
 
 
 def unlike_answers(event: AnswerEvent, support: Support, torn: set[int]) -> Iterator[str]:
-    """What answers in the very words of the answer rule out."""
+    """Yield stances that contradict answers with the same words."""
     previous = event.verdict.memory.previous_answer
     if previous is None and support.memory:
         yield "a memory without a previous answer"
@@ -131,7 +131,7 @@ def unlike_answers(event: AnswerEvent, support: Support, torn: set[int]) -> Iter
 def unlike_relations(
     event: AnswerEvent, support: Support, defense: Any, torn: set[int]
 ) -> Iterator[str]:
-    """What edges and conflicts rule out, where a document or the memory gives the answer."""
+    """Yield stances that contradict edges and conflicts, if a node gives the answer."""
     answer, verdict = event.verdict.weighed, event.verdict
     if verdict.energy is None or not isinstance(defense, Radar | Voices):
         return
@@ -161,7 +161,7 @@ def unlike_relations(
 
 
 def fits(recorded: float | None, computed: float) -> bool:
-    """Whether a probability that makes a stance is told where it is one, and is that."""
+    """Whether a recorded stance has the computed probability, or there is none below AGREEMENT."""
     return (
         abs(recorded - computed) <= NEARLY
         if recorded is not None
@@ -170,16 +170,16 @@ def fits(recorded: float | None, computed: float) -> bool:
 
 
 def status_check(event: AnswerEvent, defense: Any) -> Check:
-    """Whether the status follows from the support, and an answer is given only if it has enough."""
+    """Check that the status follows from the support, and that a given answer has enough."""
     support = None if event.abstention is not None else event.support
     found = status_of(support, event.withstand)
     return check_of("status", status_flaws(event, found, defense), str(found))
 
 
 def status_flaws(event: AnswerEvent, found: AnswerStatus, defense: Any) -> Iterator[str]:
-    """What does not follow from the support."""
+    """Yield what does not follow from the support."""
     if event.status is not found:
-        yield f"{event.status} is recorded, it is {found}"
+        yield f"{event.status} is recorded, {found} computed"
     if event.standing is not None and found not in UNCONFIRMED:
         yield "another answer stands beside a confirmed one"
     rule = getattr(defense, "withstand", None)

@@ -1,1 +1,1 @@
-"""Rerankers and filters: which search results may a defence see?"""
+"""Rerankers: which search results may a defence see?"""

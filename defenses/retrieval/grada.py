@@ -1,4 +1,4 @@
-"""GRADA: candidates that are like many others, beyond what all owe to the question, come first."""
+"""GRADA: prefers candidates that are like many others, beyond their likeness to the question."""
 
 import re
 from typing import Annotated, ClassVar, Final, Literal
@@ -14,35 +14,34 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
 
-SAME_DECIMALS: Final = 12  # ranks that are equal up to here are ordered by similarity
+SAME_DECIMALS: Final = 12  # scores that are equal to these are ordered by similarity
 _WORD: Final = re.compile(r"\w+")
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class Grada:
-    """Ranks candidates by their PageRank in a graph of their likeness.
+    """Ranks candidates by PageRank in a graph of their similarities.
 
     "GRADA: Graph-based Reranking against Adversarial Documents Attack", with its weights HRSIM:
-    the likeness of two passages less `alpha` times what each has in common with the question.
-    Planted passages are tied to the question, others to each other. A graph without edges leaves
-    the order as it is.
+    the similarity of two passages less `alpha` times the affinity of each to the question. Planted
+    passages are like the question, honest ones like each other. Without edges, the order stays.
 
-    Its published code scores BM25 in an index of a single text, where every word is equally rare;
+    The published code scores BM25 in an index of a single text, where every word is equally rare;
     here the statistics are those of the candidates.
 
     Parameters
     ----------
     likeness
-        "bm25" of the words, which asks no model, or "dense": cosines of the embeddings, with the
-        retriever's similarities as affinity to the question.
+        "bm25" of the words, without a model, or "dense": cosines of the embeddings, with the
+        retriever's similarities as affinities.
     alpha
-        How much the affinity to the question counts.
+        Weight of the affinity to the question.
     damping
-        Of PageRank.
+        Damping factor of PageRank.
     normalised
-        Whether likenesses and affinities are first divided by the largest of their kind in the
-        pool. Passages share more words with each other than with a short question, so that
-        otherwise the scale of BM25 decides what `alpha` means; the published code does not divide.
+        Whether to divide likenesses and affinities by the largest of their kind in the pool, unlike
+        the published code. Passages share more words with each other than with a short question, so
+        that the meaning of `alpha` would depend on the scale of BM25.
     """
 
     likeness: Literal["bm25", "dense"] = "bm25"
@@ -53,7 +52,7 @@ class Grada:
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Order by PageRank. Raises EvidenceError on malformed input."""
+        """Order by PageRank. Raises EvidenceError for a malformed pool."""
         pool = checked_pool(pool)
         count = len(pool.documents)
         if count < 2:
@@ -67,7 +66,7 @@ class Grada:
         return reranked("grada", pool, order, scores=scores)
 
     def compared(self, pool: CandidatePool) -> Asking[tuple[FloatArray, FloatArray]]:
-        """(n, n) likenesses with 0 on the diagonal, and (n,) affinities to the question."""
+        """Return (n, n) likenesses with 0 on the diagonal, and (n,) affinities to the question."""
         passages = tuple(document.passage for document in pool.documents)
         if self.likeness == "dense":
             rows = yield from ask(Embed(passages))
@@ -81,6 +80,6 @@ class Grada:
 
 
 def by_largest(values: FloatArray) -> FloatArray:
-    """Numbers in units of the largest; as they are where none is positive."""
+    """Divide values by the largest, if it is positive."""
     most = values.max()
     return np.asarray(values / most if most > 0.0 else values)

@@ -1,4 +1,4 @@
-"""What retrieval defences share: checked pools, and orders written down."""
+"""Helpers of rerankers: they check pools and turn an order into a `Reranking`."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from radarstream.schemas.verdict import Reason
 
 
 def checked_pool(pool: CandidatePool) -> CandidatePool:
-    """The pool, nearest candidates first. Raises EvidenceError where it is malformed."""
+    """Sort a pool, nearest candidates first. Raises EvidenceError if it is malformed."""
     count = len(pool.documents)
     if pool.keep < 1 or len(pool.similarities) != count:
         raise EvidenceError(
@@ -34,7 +34,7 @@ def checked_pool(pool: CandidatePool) -> CandidatePool:
 
 
 def judged_first(pool: CandidatePool, multiple: int) -> int:
-    """How many candidates a method looks at: the nearest, `multiple` times what is wanted."""
+    """Return how many candidates a method examines: the nearest, `multiple` times `keep`."""
     return min(len(pool.documents), multiple * pool.keep)
 
 
@@ -47,10 +47,11 @@ def reranked(
     scores: FloatArray | None = None,
     penalties: FloatArray | None = None,
 ) -> Reranking:
-    """Write down an order of the candidates of a checked pool: the first `keep` stay.
+    """Return the reranking of a checked pool of n candidates in a new order: the first `keep` stay.
 
-    `order` names every candidate once by its place in the pool. `suspects` are dropped whatever
-    their place, and stand last. `scores` and `penalties` are (n,), not finite where there is none.
+    `order` has the place in the pool of every candidate. `suspects` are dropped and come last.
+    `scores` and `penalties` are (n,), NaN for candidates without one. Raises EvidenceError for an
+    incomplete order.
     """
     if sorted(order) != list(range(len(pool.documents))):
         raise EvidenceError("an order must name every candidate once")

@@ -25,7 +25,7 @@ from radarstream.pipelines.pages.safe_text import quote_link
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import MOST_LYING, Document
-from radarstream.schemas.support import TOLD_APART
+from radarstream.schemas.support import STATUS_RULE
 from radarstream.schemas.verdict import Abstention
 
 STDIN: Final = "-"
@@ -145,7 +145,7 @@ def ask(
         note("one document confirms nothing; `--withstand 0` takes what it says")
     say(f"modules that acted: {words.acted(reply.orchestration.hooks)}")
     if explain:
-        say(TOLD_APART, wrap=True)
+        say(STATUS_RULE, wrap=True)
         for name, value in words.decided_in_words(reply.orchestration):
             say(f"{name}: {value}")
         for record in reply.orchestration.hooks:

@@ -14,7 +14,15 @@ except ImportError as error:
 class GuardDocuments:
     """Splits retrieved documents into those that the guard keeps and those that it rejects.
 
-    `pipeline.add_component("guard", GuardDocuments(guard))`, then connect a retriever's documents.
+    Add it by `pipeline.add_component("guard", GuardDocuments(guard))`, then connect it to the
+    documents of a retriever.
+
+    >>> says = "Lima is the capital.", "Lima is its capital.", "Cusco is its capital."
+    >>> with Guard(profile="scripted") as guard:
+    ...     pages = [Document(content=text) for text in says]
+    ...     outputs = GuardDocuments(guard).run("What is the capital?", pages)
+    >>> outputs["answer"], [document.content for document in outputs["rejected"]]
+    ('Lima', ['Cusco is its capital.'])
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -22,7 +30,7 @@ class GuardDocuments:
 
     @component.output_types(documents=list[Document], rejected=list[Document], answer=str)
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
-        """The kept and the rejected documents and the answer. Raises what `Guard.answer` raises."""
+        """Return `documents` (kept), `rejected` and `answer`. Raises as `Guard.answer`."""
         answer = self.guard.answer(query, documents)
         return {
             "documents": [judged.document for judged in answer.kept],

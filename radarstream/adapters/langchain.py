@@ -19,7 +19,14 @@ class GuardCompressor(BaseDocumentCompressor):
     """Passes on the documents that the guard keeps, in their order, for example in a
     `ContextualCompressionRetriever(base_compressor=GuardCompressor(guard=guard), ...)`.
 
-    Raises what `Guard.answer` raises: a model that does not answer lets nothing through.
+    Raises as `Guard.answer`: if a model fails, no document is passed on.
+
+    >>> says = "Lima is the capital.", "Lima is its capital.", "Cusco is its capital."
+    >>> with Guard(profile="scripted") as guard:
+    ...     pages = [Document(text) for text in says]
+    ...     kept = GuardCompressor(guard=guard).compress_documents(pages, "What is the capital?")
+    >>> [document.page_content for document in kept]
+    ['Lima is the capital.', 'Lima is its capital.']
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -31,6 +38,6 @@ class GuardCompressor(BaseDocumentCompressor):
         query: str,
         callbacks: Any = None,  # noqa: ARG002 the base class passes it
     ) -> Sequence[Document]:
-        """Return the documents that the guard keeps for this query."""
+        """Return the documents that the guard keeps for `query`."""
         kept = self.guard.answer(query, documents).kept
         return [judged.document for judged in kept]

@@ -15,7 +15,16 @@ class GuardPostprocessor(BaseNodePostprocessor):
     """Passes on the nodes that the guard keeps, in their order, for example in
     `index.as_query_engine(node_postprocessors=[GuardPostprocessor(guard=guard)])`.
 
-    Raises what `Guard.answer` raises, ValueError without a query.
+    Raises as `Guard.answer`, and ValueError without a query.
+
+    >>> from llama_index.core.schema import TextNode
+    >>> says = "Lima is the capital.", "Lima is its capital.", "Cusco is its capital."
+    >>> pages = [NodeWithScore(node=TextNode(text=text)) for text in says]
+    >>> with Guard(profile="scripted") as guard:
+    ...     processor = GuardPostprocessor(guard=guard)
+    ...     kept = processor.postprocess_nodes(pages, query_str="What is the capital?")
+    >>> [node.text for node in kept]
+    ['Lima is the capital.', 'Lima is its capital.']
     """
 
     guard: Guard

@@ -1,1 +1,1 @@
-"""What `from radarstream import …` offers: the pipeline's own parts behind a small interface."""
+"""The names that `from radarstream import …` offers."""

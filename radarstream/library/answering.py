@@ -1,4 +1,4 @@
-"""What a guard does: it answers questions in waves and remembers its answers in a database."""
+"""Answers the questions of a guard in waves, and remembers the answers in a database."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -24,12 +24,12 @@ from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition
 from radarstream.schemas.snapshot import SearchSnapshot
 
-LOG: Final = "library"  # in the place of a Kafka log: nothing is read from it again
-TRIES: Final = 20  # when another process answers the same question at the same time
+LOG: Final = "library"  # stands for the id of a Kafka log; nothing is read from it again
+TRIES: Final = 20  # if another process answers the same question at the same time
 
 
 class Answering(Closing):
-    """The defence, the models and the database of one guard. Threads take turns."""
+    """The defence, the models and the database of one guard. One thread at a time may use them."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -84,14 +84,14 @@ class Answering(Closing):
         return Checked(checked, answer)
 
     def close(self) -> None:
-        """Close the database, and end the process that reads documents."""
+        """Close the database and end the process that reads documents."""
         with self._lock:
             self._closed = True
             self._reader.close()
             self._engine.dispose()
 
     def _answered(self, wave: Sequence[Asked]) -> list[Answer | RadarstreamError]:
-        """Answer and remember; a failure is the outcome of its question alone."""
+        """Answer distinct questions and remember the answers; each failure is one outcome."""
         rows = memory.load(self._engine, [one.query.id for one in wave])
         outcomes: dict[int, Answer | RadarstreamError] = {}
         begun: dict[int, tuple[SearchSnapshot, Memory[Any]]] = {}
@@ -116,7 +116,9 @@ class Answering(Closing):
         return [outcomes[place] for place in range(len(wave))]
 
     def _memory(self, row: memory.MemoryRow | None) -> Memory[Any]:
-        """Read a memory. Raises InputError for a damaged one, ConfigurationError for another's."""
+        """Read a memory. Raises InputError if it is damaged, ConfigurationError if another defence
+        wrote it.
+        """
         if row is None:
             return self.pipeline.initial_memory()
         if row.defense != self.pipeline.name:
@@ -129,7 +131,7 @@ class Answering(Closing):
     def _remember(
         self, one: Asked, before: memory.MemoryRow | None, outcome: Concluded[Any]
     ) -> Answer | StateConflictError:
-        """Store the memory after an answer, unless another writer was first."""
+        """Store the memory of an answer; return the conflict if another writer was first."""
         snapshot = outcome.chosen.snapshot
         position = LogPosition(LOG, 0, snapshot.observed_at_ms)
         row = row_after(self.pipeline, outcome.memory, snapshot, position)

@@ -1,4 +1,4 @@
-"""What a guard answers."""
+"""The results of a guard: answers, judged documents and checked claims."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,10 +13,20 @@ from radarstream.schemas.verdict import Abstention, MemoryVerdict, Reason
 
 @dataclass(frozen=True, slots=True)
 class JudgedDocument:
-    """One document as it was given, and what the defence decided about it.
+    """A document with the decision of the defence.
 
-    `rank` counts from 1 in the order of the documents, whatever a reranker made of it. `answer` is
-    what this document alone answers, None where it says nothing or was not asked.
+    Parameters
+    ----------
+    document
+        The object that the caller passed in.
+    rank
+        Its place in the caller's list, from 1, also where a reranker changed the order.
+    kept, reason
+        Whether the defence trusts it, and why.
+    answer
+        The answer of this document alone; None if it has none or the model was not asked.
+    page
+        The page that has the answer, from 1, in a document with pages.
 
     >>> JudgedDocument("Lima.", 1, True, Reason.SUPPORTED, "Lima").answer
     'Lima'
@@ -34,15 +44,30 @@ class JudgedDocument:
 class Answer:
     """A defended answer.
 
-    `changed` tells whether the answer means something else than the previous one to this question;
-    None where there is none to compare with. `memory` says what became of the previous answer.
-    `event` is the answer as the pipeline publishes it, with everything that a check needs.
+    Parameters
+    ----------
+    question, text
+        The question and the answer.
+    abstention
+        Why there is no answer; None if there is one.
+    changed
+        Whether the meaning differs from that of the previous answer to the question; None if there
+        is no previous answer.
+    documents
+        All documents with the decisions about them, in the caller's order.
+    event
+        The event that a job would publish for this answer.
 
     >>> from radarstream import Guard
+    >>> says = ["Lima is the capital.", "Lima is its capital.", "Cusco is its capital."]
     >>> with Guard(profile="scripted") as guard:
-    ...     answer = guard.answer("What is the capital?", ["It is Lima.", "It is Cusco."])
-    >>> answer.abstained, answer.status.value, [judged.rank for judged in answer.kept]
-    (True, 'abstained', [])
+    ...     answer = guard.answer("What is the capital?", says)
+    >>> answer.abstained, answer.status.value, answer.memory.decision.value
+    (False, 'disputed', 'none')
+    >>> [judged.rank for judged in answer.kept], [judged.rank for judged in answer.rejected]
+    ([1, 2], [3])
+    >>> answer.support.sites_for, answer.support.rival_sites, answer.standing
+    (2, 1, None)
     """
 
     question: str
@@ -59,17 +84,17 @@ class Answer:
 
     @property
     def status(self) -> AnswerStatus | None:
-        """What the answer rests on."""
+        """What the answer rests on, for example corroborated or disputed."""
         return self.event.status
 
     @property
     def support(self) -> Support | None:
-        """What is behind the answer, or what would have been it, and against it; None without."""
+        """How many sites are for the answer and against it; None if no answer was weighed."""
         return self.event.support
 
     @property
     def standing(self) -> StandingAnswer | None:
-        """The last confirmed answer, where this one does not confirm it."""
+        """The last confirmed answer; None if this answer confirms it."""
         return self.event.standing
 
     @property
@@ -79,26 +104,37 @@ class Answer:
 
     @property
     def rejected(self) -> tuple[JudgedDocument, ...]:
-        """The documents that were not trusted."""
+        """The documents that the defence did not trust."""
         return tuple(judged for judged in self.documents if not judged.kept)
 
     @property
     def memory(self) -> MemoryVerdict:
-        """What the defence made of its memory."""
+        """What the defence decided about the previous answer."""
         return self.event.verdict.memory
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim that was checked: what became of it, and the answer to its question behind that."""
+    """The result of `Guard.check`.
 
-    found: CheckedClaim
+    `result` has the claim, its verdict and the number of sites on each side; `answer` is the answer
+    to the question that the claim answers.
+
+    >>> from radarstream import Guard
+    >>> with Guard(profile="scripted") as guard:
+    ...     pages = ["Lima is the capital of Peru.", "The capital of Peru is Lima."]
+    ...     checked = guard.check("Lima is the capital of Peru.", pages)
+    >>> checked.verdict.value, len(checked.supporting), checked.contradicting
+    ('supported', 2, ())
+    """
+
+    result: CheckedClaim
     answer: Answer
 
     @property
     def verdict(self) -> ClaimVerdict:
         """Supported, refuted, disputed or not enough evidence."""
-        return self.found.verdict
+        return self.result.verdict
 
     @property
     def supporting(self) -> tuple[JudgedDocument, ...]:
@@ -107,21 +143,21 @@ class Checked:
 
     @property
     def contradicting(self) -> tuple[JudgedDocument, ...]:
-        """The documents that contradict it."""
+        """The documents that contradict the claim."""
         return self._taking(Stance.CONTRADICTS)
 
     def _taking(self, stance: Stance) -> tuple[JudgedDocument, ...]:
         reranking = self.answer.event.reranking
         ranks = {
             rank if reranking is None else reranking.found_rank(rank)
-            for rank, taken in self.found.stances
+            for rank, taken in self.result.stances
             if taken is stance
         }
         return tuple(judged for judged in self.answer.documents if judged.rank in ranks)
 
 
 def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
-    """Join an event to the documents that it judges."""
+    """Join an event to the documents `given` by the caller."""
     judged_at = {
         judged.rank if event.reranking is None else event.reranking.found_rank(judged.rank): judged
         for judged in event.verdict.documents

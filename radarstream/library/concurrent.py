@@ -14,18 +14,20 @@ from radarstream.pipelines.asking.batching import Batched
 
 
 class AsyncGuard:
-    """Like `Guard`, for asyncio. Questions that come while models are busy share the next batch.
+    """`Guard` for asyncio, with the same parameters and errors.
 
-    It takes the same parameters. Close it with `await guard.close()`, or use `async with`. One
-    event loop at a time may ask it.
+    Questions that arrive while models are busy share the next batch. Use it as an asynchronous
+    context manager or call `close`. Use it in one event loop at a time.
 
-    >>> async def capital():
+    >>> pages = ["The capital is Lima.", "Lima is the capital."]
+    >>> async def example():
     ...     async with AsyncGuard(profile="scripted") as guard:
-    ...         pages = ["The capital is Lima.", "Lima is the capital."]
     ...         answer = await guard.answer("What is the capital?", pages)
-    ...         return answer.text
-    >>> asyncio.run(capital())
-    'Lima'
+    ...         many = await guard.answer_many([("What is the capital of Peru?", pages)])
+    ...         checked = await guard.check("Lima is the capital.", pages)
+    ...     return answer.text, many[0].text, checked.verdict.value
+    >>> asyncio.run(example())
+    ('Lima', 'Lima', 'supported')
     """
 
     def __init__(self, **parameters: Any) -> None:
@@ -42,7 +44,7 @@ class AsyncGuard:
         withstand: int | None = None,
     ) -> Answer:
         """Answer one question, as `Guard.answer`."""
-        asked = asked_here(Question(question, documents, at, id, withstand))
+        asked = _with_trace(Question(question, documents, at, id, withstand))
         return await self._batched.submit(asked)
 
     async def check(
@@ -53,7 +55,7 @@ class AsyncGuard:
         at: datetime | None = None,
         withstand: int | None = None,
     ) -> Checked:
-        """Check a claim, as `Guard.check`; claims share no batch."""
+        """Check one claim, as `Guard.check`; claims are not batched."""
         return await asyncio.to_thread(
             self._guard.check, claim, documents, at=at, withstand=withstand
         )
@@ -62,7 +64,7 @@ class AsyncGuard:
         self, questions: Iterable[Question | tuple[str, Iterable[Any]]]
     ) -> list[Answer]:
         """Answer many questions, as `Guard.answer_many`."""
-        asked = [asked_here(question) for question in questions]
+        asked = [_with_trace(question) for question in questions]
         outcomes = await asyncio.gather(*map(self._batched.submit, asked), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -70,7 +72,7 @@ class AsyncGuard:
         return [outcome for outcome in outcomes if isinstance(outcome, Answer)]
 
     async def close(self) -> None:
-        """Wait for the batch that is being answered, refuse what still waits, and close."""
+        """Finish the current batch, refuse the questions that still wait, and close the guard."""
         await self._batched.close()
         await asyncio.to_thread(self._guard.close)
 
@@ -81,6 +83,6 @@ class AsyncGuard:
         await self.close()
 
 
-def asked_here(question: Question | tuple[str, Iterable[Any]]) -> Asked:
-    """The question, to be answered in another thread below the caller's span."""
+def _with_trace(question: Question | tuple[str, Iterable[Any]]) -> Asked:
+    """Attach the caller's trace to a question, because another thread answers it."""
     return replace(Asked.of(question), trace=traces().here())

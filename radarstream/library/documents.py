@@ -1,4 +1,4 @@
-"""Documents of users and of other libraries, as documents of a snapshot."""
+"""Converts documents of callers and of other libraries to documents of a snapshot."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -11,17 +11,17 @@ from radarstream.schemas.snapshot import Document
 
 TITLES: Final = ("title", "name")
 ADDRESSES: Final = ("url", "link", "source", "href", "file_path")
-DATES: Final = ("published", "date")  # of other libraries, in any form; ours is `published_at`
+DATES: Final = ("published", "date")  # keys of other libraries, in any form, or unreadable
 
 
 def to_documents(given: Iterable[Any]) -> tuple[Document, ...]:
     """Convert documents; the first one given has rank 1.
 
     A document is a string, a `Document`, a mapping with `text` (or `content`, `snippet`) and
-    perhaps `title`, `url`, `published_at`, or an object of LangChain (`page_content`), LlamaIndex
-    (`get_content()`) or Haystack (`content`) with its metadata. Characters that no wire format
-    carries are dropped. Raises TypeError for anything else, and for one string or mapping in place
-    of a list, ValueError where `published_at` is no date.
+    optionally `title`, `url`, `published_at`, or an object of LangChain (`page_content`),
+    LlamaIndex (`get_content()`) or Haystack (`content`) with its metadata. Control characters are
+    dropped. Raises TypeError for anything else, and for one string or mapping in place of a list;
+    ValueError if `published_at` is not a date.
 
     >>> to_documents(["Lima.", {"text": "Cusco.", "url": "https://b.example"}])[1].url
     'https://b.example'
@@ -30,9 +30,9 @@ def to_documents(given: Iterable[Any]) -> tuple[Document, ...]:
 
 
 def unread(given: Iterable[Any]) -> tuple[Document | Given, ...]:
-    """Convert documents of which some have yet to be read; empty where none has.
+    """Convert documents if some of them have to be read first; return an empty tuple if none has.
 
-    These are files and folders (`Path`), and bytes and addresses (`Given`). Raises TypeError and
+    Files and folders (`Path`), bytes and addresses (`Given`) have to be read. Raises TypeError and
     ValueError as `to_documents`.
 
     >>> unread(["Lima."]), unread([Path("a.pdf")])[0].path
@@ -50,7 +50,7 @@ def unread(given: Iterable[Any]) -> tuple[Document | Given, ...]:
 
 
 def listed(given: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the documents that are given. Raises TypeError for one in place of a list."""
+    """Return the documents as a tuple. Raises TypeError for one document in place of a list."""
     if isinstance(given, str | bytes | Mapping):
         raise TypeError("`documents` is one document: put it into a list")
     if not isinstance(given, Iterable):
@@ -59,7 +59,7 @@ def listed(given: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def to_document(given: Any, rank: int) -> Document:
-    """Convert one document. Raises TypeError where it has no text, ValueError as `published`."""
+    """Convert one document. Raises TypeError if it has no text, ValueError as `published`."""
     text, about = parts_of(given)
     if not isinstance(text, str):
         raise TypeError(
@@ -76,7 +76,7 @@ def to_document(given: Any, rank: int) -> Document:
 
 
 def parts_of(given: Any) -> tuple[Any, Mapping[str, Any]]:
-    """Return the text of a document, None without one, and what is known about it.
+    """Return the text of a document, or None, and its metadata.
 
     >>> parts_of({"snippet": "Lima.", "link": "https://a.example"})[0]
     'Lima.'
@@ -104,7 +104,7 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
 
 
 def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the first of these entries that is a text.
+    """Return the first of the entries `names` that is a string and not empty, else "".
 
     >>> first_text({"name": "Peru", "title": ""}, TITLES)
     'Peru'
@@ -114,7 +114,7 @@ def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def published(about: Mapping[str, Any], rank: int) -> datetime | None:
-    """`published_at` (ValueError if unreadable), or else the first readable date."""
+    """Return `published_at`, else the first readable date. Raises ValueError for a bad one."""
     stated = about.get("published_at")
     if stated is None or stated == "":
         return next(filter(None, (as_time(about.get(name)) for name in DATES)), None)
@@ -128,7 +128,7 @@ def published(about: Mapping[str, Any], rank: int) -> datetime | None:
 
 
 def as_time(value: Any) -> datetime | None:
-    """Return a datetime, or one in ISO 8601, if it is one; without a time zone it is UTC.
+    """Return a datetime or an ISO 8601 string as a datetime, by default in UTC; else None.
 
     >>> as_time("2024-05-06").isoformat(), as_time("in May")
     ('2024-05-06T00:00:00+00:00', None)

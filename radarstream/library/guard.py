@@ -1,4 +1,4 @@
-"""A guard for programs: questions and documents in, defended answers out, memory in a database."""
+"""The guard for programs: questions and documents in, defended answers out."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from radarstream.connectors.closing import Closing
 from radarstream.schemas.errors import RadarstreamError
 
-if TYPE_CHECKING:  # what answers takes a second to import: the first guard does
+if TYPE_CHECKING:  # these take a second to import; the first guard imports them
     from radarstream.library.answers import Answer, Checked
     from radarstream.library.questions import Asked, Question
     from radarstream.pipelines.settings import Settings
@@ -18,34 +18,35 @@ if TYPE_CHECKING:  # what answers takes a second to import: the first guard does
 class Guard(Closing):
     """Answers questions from documents that may lie, and remembers its answers.
 
-    Each answer updates the memory of its question, so ask in the order of time. Several threads
-    may use one guard and take turns; several processes may share one database.
+    Each answer updates the memory of its question, so ask in the order of time. Threads may share
+    a guard: one call runs at a time. Processes may share its database. Use a guard as a context
+    manager or call `close`.
 
     Parameters
     ----------
     model, base_url
-        A model behind an OpenAI-compatible service. Its key is read from the environment variable
-        OPENAI_API_KEY; a service that you name by `base_url` may want none. Without either, the
-        embedded models answer, and no network is asked.
+        A model of an OpenAI-compatible service. The environment variable OPENAI_API_KEY has its
+        key, which is optional with `base_url`. Without both parameters, the embedded models answer,
+        without a network.
     memory
         Database of the memory: a SQLAlchemy URL (`sqlite:///m.db`, `postgresql://user@host/name`)
         or the path of a SQLite file. Without it, a closed guard forgets everything.
     defense
         Name of the defence: voices, radar, reliability_rag, …
     withstand
-        How many of the sites that are read may lie without a false answer, by default 1.
+        How many of the sites that are read may lie without a false answer: 0 or more, default 1.
     profile
-        Which models answer by default: embedded, api or scripted (rules, for tests).
+        Named set of models: embedded (the default), api or scripted (rules, for tests).
     settings
-        Settings, or a TOML file of them. The other parameters win.
+        Settings, or the path of a TOML file with settings. The other parameters override them.
     reranker, keep
-        Name of the reranker that chooses at most `keep` of the documents of a question before the
-        defence sees them: prog_rank, …; "" for none.
+        Name of a reranker, for example grada, that passes at most `keep` documents of a question
+        on to the defence; "" for none.
 
     Raises
     ------
     ConfigurationError
-        Where a setting, a model or the database cannot be used; the message says what to do.
+        If a setting, a model or the database cannot be used; the message says what to do.
 
     Examples
     --------
@@ -78,8 +79,8 @@ class Guard(Closing):
             self._scratch = TemporaryDirectory(prefix="radarstream-")
             memory = Path(self._scratch.name) / "memory.db"
         flags = chosen(model, base_url, defense, profile) | {"database": database_url(memory)}
-        asked_for = "compare_with" in read_environment().get("defense", {})
-        if settings is None and not asked_for:  # nobody reads it, and it costs a long prompt
+        compares = "compare_with" in read_environment().get("defense", {})
+        if settings is None and not compares:  # the undefended answer costs a long prompt
             flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
         if withstand is not None:
             flags["defense"] = flags.get("defense", {}) | {"withstand": withstand}
@@ -97,15 +98,39 @@ class Guard(Closing):
         id: str | None = None,  # noqa: A002 the word of the wire format
         withstand: int | None = None,
     ) -> "Answer":
-        """Answer one question from documents, the best first.
+        """Answer one question.
 
-        `documents` are strings, mappings, files and folders (`Path`), bytes and addresses
-        (`Given`), or documents of LangChain, LlamaIndex or Haystack, see
-        `radarstream.library.documents`. `at` is when they were found, by default now. `id` keys
-        the memory, by default the question's own words. `withstand` is for this question alone.
-        Raises ModelError where a model does not answer, InputError for documents that are not
-        newer than the memory, DocumentError for one that cannot be read, TypeError for documents
-        without text, RuntimeError after `close`.
+        Parameters
+        ----------
+        question
+            1 to 2,000 characters.
+        documents
+            The best first: strings, mappings with `text`, files and folders (`Path`), bytes and
+            addresses (`Given`), or documents of LangChain, LlamaIndex or Haystack.
+        at
+            When the documents were found, with a time zone; by default now.
+        id
+            Key of the memory; by default the words of the question.
+        withstand
+            Replaces the `withstand` of the guard for this question.
+
+        Raises
+        ------
+        ModelError
+            If a model fails.
+        InputError
+            If the documents are not newer than the memory, or are too many.
+        DocumentError
+            If a document cannot be read.
+        TypeError, ValueError
+            For wrong arguments, for example documents without text.
+        RuntimeError
+            After `close`.
+
+        >>> with Guard(profile="scripted") as guard:
+        ...     pages = ["Lima is the capital.", {"text": "Lima is its capital."}]
+        ...     guard.answer("What is the capital?", pages, id="peru", withstand=1).text
+        'Lima'
         """
         from radarstream.library.questions import Question
 
@@ -119,10 +144,10 @@ class Guard(Closing):
         at: datetime | None = None,
         withstand: int | None = None,
     ) -> "Checked":
-        """Check a claim against documents, as `answer` answers the question that it answers.
+        """Say whether documents support or refute a claim.
 
-        Parameters and errors are those of `answer`, and ClaimError for a claim that cannot be
-        checked as it is worded.
+        The claim becomes a question, which is answered as by `answer`, with the same parameters and
+        errors. Raises ClaimError if the claim cannot be checked in its wording.
 
         >>> with Guard(profile="scripted") as guard:
         ...     pages = ["Lima is the capital of Peru.", "The capital of Peru is Lima."]
@@ -136,11 +161,11 @@ class Guard(Closing):
     def answer_many(
         self, questions: "Iterable[Question | tuple[str, Iterable[Any]]]"
     ) -> "list[Answer]":
-        """Answer many questions with few calls of each model; answers keep the order.
+        """Answer many questions in batches; the answers are in the order of the questions.
 
-        Give `Question`s, or pairs of question and documents. The same question may occur again:
-        its later documents meet the memory of the earlier ones. Where some fail, the others are
-        answered and remembered before the first error is raised; `try_many` returns the errors.
+        A question is a `Question`, or a pair of question and documents. A question that occurs
+        again is answered with the memory of its earlier answer. If some questions fail, the others
+        are answered and remembered before the first error is raised. Raises what `answer` raises.
 
         >>> pages = ["Lima is the capital.", "Lima is its capital."]
         >>> with Guard(profile="scripted") as guard:
@@ -157,11 +182,20 @@ class Guard(Closing):
     def try_many(
         self, questions: "Iterable[Asked | Question | tuple[str, Iterable[Any]]]"
     ) -> "list[Answer | RadarstreamError]":
-        """Answer many questions; an error stands in the place of an answer that failed."""
+        """Answer many questions as `answer_many`, but return each RadarstreamError in its place.
+
+        >>> with Guard(profile="scripted") as guard:
+        ...     [str(one) for one in guard.try_many([("What is the capital?", ["Lima."] * 201)])]
+        ['too_many_documents: 201 documents, the limit is 200 (limits.documents)']
+        """
         return self._answering.try_many(questions)
 
     def close(self) -> None:
-        """Close the database; without `memory`, forget everything."""
+        """Close the database. Without `memory`, all answers are forgotten.
+
+        >>> guard = Guard(profile="scripted")
+        >>> guard.close()
+        """
         self._answering.close()
         if self._scratch is not None:
             self._scratch.cleanup()

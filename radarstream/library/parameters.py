@@ -8,8 +8,8 @@ from radarstream.pipelines.settings import Settings, load_settings, loading
 
 
 def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:
-    """Lay the flags over settings or a TOML file; a service named by address alone is asked for its
-    model. `model_fields_set` of the result names what was given, and no defaults.
+    """Override settings, or those of a TOML file, by flags. A service that is given without a model
+    is asked for its only model. `model_fields_set` of the result leaves defaults out.
     """
     if isinstance(settings, Settings):
         given = settings.model_dump(include=settings.model_fields_set)
@@ -24,7 +24,7 @@ def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any])
 def chosen(
     model: str | None, base_url: str | None, defense: str | None, profile: str | None
 ) -> dict[str, Any]:
-    """Return the settings that the parameters stand for.
+    """Return the settings that the parameters set.
 
     >>> chosen(None, None, "majority", "scripted")
     {'profile': 'scripted', 'defense': {'name': 'majority'}}
@@ -34,7 +34,7 @@ def chosen(
 
 
 def database_url(memory: str | Path) -> str:
-    """Return the URL of a database that may be given as a path.
+    """Return the URL of a database that is given as a URL or a path.
 
     >>> database_url("postgresql://me@db/x"), database_url("memory.db")
     ('postgresql://me@db/x', 'sqlite:///memory.db')

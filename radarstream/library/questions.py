@@ -1,4 +1,4 @@
-"""Questions as programs ask them, and as snapshots of the pipeline."""
+"""Questions of programs, and their snapshots."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,10 +18,15 @@ MOST_QUESTION, MOST_ID = 2_000, 200  # characters, as on the wire
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the documents to answer it from; see `Guard.answer`.
+    """A question with its documents, for `Guard.answer_many`.
 
-    >>> Question("What is the capital?", ["Lima."], id="peru").withstand is None
-    True
+    The fields are the parameters of `Guard.answer`, `text` the question; errors are raised there.
+
+    >>> from radarstream import Guard
+    >>> question = Question("The capital?", ["Lima is the capital."], id="peru", withstand=0)
+    >>> with Guard(profile="scripted") as guard:
+    ...     guard.answer_many([question])[0].text
+    'Lima'
     """
 
     text: str
@@ -33,8 +38,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its documents: as given, and as documents of a snapshot, or `unread` where
-    some have to be read first. `trace` is as in `Observed`.
+    """A checked question: documents as `given` by the caller, and converted. If some have to be
+    read first, `documents` is empty and `unread` has them all. `trace` is as in `Observed`.
     """
 
     query: Query
@@ -46,10 +51,10 @@ class Asked:
 
     @staticmethod
     def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":
-        """Read a question. Raises TypeError for documents without text and values of other types,
-        ValueError for a question or id that is empty or too long, an id with control characters,
-        a time without a zone, a `withstand` that is no number of sites, and documents that are all
-        empty. Control characters of a question are dropped.
+        """Check a question and drop its control characters. Raises TypeError for documents without
+        text and values of wrong types, ValueError for a question or id that is empty or too long,
+        an id with control characters, a time without a zone, a `withstand` out of range, and if
+        every document is empty.
         """
         match given_as:
             case Question() as question:
@@ -85,10 +90,7 @@ class Asked:
         return Asked(query, given, documents, in_utc(question.at))
 
     def read(self, reader: DocumentReader, limits: Limits) -> "Asked":
-        """The question with its documents read; several at one path are given one by one.
-
-        Raises RadarstreamError for one that cannot be read.
-        """
+        """Read the documents; those of a folder are listed one by one. Raises DocumentError."""
         given, documents = list[Any](), list[Document | Given]()
         for one, document in zip(self.given, self.unread, strict=True):
             parts: list[Document | Given] = [document]
@@ -100,8 +102,8 @@ class Asked:
         return replace(self, given=tuple(given), documents=reader.read(documents), unread=())
 
     def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
-        """The snapshot, after the memory. Raises InputError where that is as new as a
-        given time.
+        """Return a snapshot that is newer than the memory `row`. Raises InputError if the question
+        has a time that is not.
         """
         snapshot = SearchSnapshot(self.query, self.at or datetime.now(UTC), self.documents)
         ahead_ms = row.as_of_ms - snapshot.observed_at_ms if row is not None else -1
@@ -118,7 +120,7 @@ class Asked:
 
 
 def _query_of(question: Question) -> Query:
-    """The question as a query. Raises ValueError."""
+    """Return the query of a question. Raises ValueError for a wrong `withstand`."""
     query = Query.from_text(clean(question.text))
     if question.id is not None:
         query = replace(query, id=question.id)
@@ -128,7 +130,7 @@ def _query_of(question: Question) -> Query:
 
 
 def in_utc(at: datetime | None) -> datetime | None:
-    """A time in UTC. Raises ValueError without a zone and outside of the years 1 to 9999.
+    """Convert a time to UTC. Raises ValueError without a zone and outside the years 1 to 9999.
 
     >>> in_utc(datetime.fromisoformat("2024-05-06T12:00+02:00")).hour
     10

@@ -1,4 +1,4 @@
-"""The wire format: the only place that knows names, versions and envelopes."""
+"""The wire format: names, versions, envelopes, encoding and decoding."""
 
 from radarstream.schemas.codec.cloud_events import (
     binary_headers,

@@ -1,7 +1,7 @@
-"""CloudEvents 1.0 around payloads: deterministic ids, structured lines, binary headers.
+"""CloudEvents 1.0 around payloads: ids, structured lines, binary headers.
 
-Ids are functions of what happened, never random and never of the clock: publishing an event again
-after a crash produces the same id, so that consumers can drop the copy.
+Ids depend on the payload only. An event that is published again after a crash has the same id, so
+consumers can drop the copy.
 """
 
 from datetime import datetime
@@ -22,12 +22,12 @@ EVENT_SOURCE = "urn:radarstream"
 
 
 def envelope(value: Payload, *, source: str = EVENT_SOURCE) -> Envelope:
-    """Context attributes of a payload. A dead letter has no event time: its record may hold none.
+    """Return the context attributes of a payload; a dead letter has no event time.
 
     Ids: snapshot `query_id@milliseconds`, answer `query_id/step`, rejected document
     `query_id/step/rank`, taught answer `query_id/step/taught/incident/revision`, complaint its own,
-    dead letter 32 hexadecimal digits of the hash of all but its bytes: a record that is tried again
-    after a crash may fail in another way, which is another letter.
+    dead letter 32 hexadecimal digits of a hash over all fields but the payload: a record that fails
+    in two ways, before and after a crash, makes two letters.
     """
     schema = WIRE_SCHEMAS[type(value)]
     identity, key, time = _identity(value)
@@ -42,7 +42,7 @@ def envelope(value: Payload, *, source: str = EVENT_SOURCE) -> Envelope:
 
 
 def outbox_record(value: Payload, *, source: str = EVENT_SOURCE, lane: int = 0) -> OutboxRecord:
-    """The event that publishes a payload on its topic."""
+    """Return the event that publishes a payload on its topic; `lane` as in `OutboxRecord`."""
     return OutboxRecord(
         topic=WIRE_SCHEMAS[type(value)].topic,
         envelope=envelope(value, source=source),
@@ -52,13 +52,13 @@ def outbox_record(value: Payload, *, source: str = EVENT_SOURCE, lane: int = 0) 
 
 
 def structured(event: Envelope, data: bytes) -> bytes:
-    """One line of JSON, without its newline: context attributes and the payload under `data`."""
+    """Return one line of JSON, without newline: context attributes and the payload as `data`."""
     head = compact_json(attributes(event)).encode()
     return head[:-1] + b',"data":' + data + b"}"
 
 
 def binary_headers(event: Envelope) -> list[tuple[str, bytes]]:
-    """Kafka headers of the binary content mode; the payload itself is the record's value."""
+    """Return Kafka headers of the binary content mode; the payload is the record's value."""
     named = attributes(event)
     content_type = named.pop("datacontenttype")
     headers = [(f"ce_{name}", text.encode()) for name, text in named.items()]
@@ -66,7 +66,7 @@ def binary_headers(event: Envelope) -> list[tuple[str, bytes]]:
 
 
 def attributes(event: Envelope) -> dict[str, str]:
-    """Attributes by wire name, in a fixed order, those without a value left out."""
+    """Return the attributes by wire name, in a fixed order, without empty ones."""
     named = {
         "specversion": SPEC_VERSION,
         "id": event.id,
@@ -81,12 +81,12 @@ def attributes(event: Envelope) -> dict[str, str]:
 
 
 def encode_envelope(event: Envelope) -> str:
-    """The attributes as one JSON object, to be stored beside the payload."""
+    """Return the attributes as a JSON object, to store beside the payload."""
     return compact_json(attributes(event))
 
 
 def decode_envelope(text: str) -> Envelope:
-    """Inverse of `encode_envelope`. Raises InputError."""
+    """Invert `encode_envelope`. Raises InputError."""
     named: JsonObject = parse_object(text.encode("utf-8", "surrogatepass"), max_bytes=2**20)
     try:
         named.pop("specversion")

@@ -1,4 +1,4 @@
-"""Untrusted bytes to payload values. Nothing but InputError comes out of here."""
+"""Decodes untrusted bytes to payloads. Every function raises InputError and nothing else."""
 
 import re
 from base64 import b64encode
@@ -39,17 +39,17 @@ _REASONS = {
     "enum": ReasonClass.OUT_OF_RANGE,
 }
 _TAG_SHAPE = re.compile(r"[a-z]{1,20}\.[a-z]{1,20}/\d{1,4}")  # anything else is not quoted
-# Without it the validator reads "1451606399" as seconds since 1970.
+# Checked first, because the validator would read "1451606399" as seconds since 1970.
 _TIME_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 
 
 def decode_record(
     record: RawRecord, *, limits: Limits, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
 ) -> SearchSnapshot:
-    """The snapshot of a record, which is decoded only if nobody did so before.
+    """Return the snapshot of a record, decoding it if `decoded` did not do so before.
 
-    `now` (aware) turns on the check for event times in the future, further ahead than the
-    `tolerance`; leave it None in a replay.
+    With `now` (aware), an event time later than `now + tolerance` is an error; pass None in a
+    replay.
     """
     known = decoded(record, limits=limits)
     if known.snapshot is None:
@@ -59,7 +59,7 @@ def decode_record(
 
 
 def decoded(record: RawRecord, *, limits: Limits) -> RawRecord:
-    """The record with its snapshot, or with the reason why it has none."""
+    """Return the record with its snapshot, or with the reason why it has none."""
     if record.reason is not None or record.snapshot is not None:
         return record
     try:
@@ -99,22 +99,19 @@ def decode_answer(data: bytes) -> AnswerEvent:
 
 
 def decode_rejected(data: bytes) -> RejectedEvent:
-    """Decode one event of a rejected document, as `decode_answer`."""
+    """Decode one rejected event, as `decode_answer`."""
     return _event(RejectedEvent, data)
 
 
 def decode_taught(data: bytes) -> TaughtEvent:
-    """Decode one event of what taught a wrong answer, as `decode_answer`."""
+    """Decode one taught event, as `decode_answer`."""
     return _event(TaughtEvent, data)
 
 
 def decode_complaint(
     data: bytes, *, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
 ) -> Complaint:
-    """Decode one complaint, bare or inside a structured CloudEvent.
-
-    `now` and `tolerance` as for a snapshot.
-    """
+    """Decode one complaint as `decode_answer`; `now` and `tolerance` as in `decode_record`."""
     complaint = _validate(Complaint, _payload(Complaint, data, COMPLAINT_BYTES))
     if complaint.query_id is None and complaint.question is None:
         raise InputError(ReasonClass.MISSING_FIELD, "neither query_id nor question")
@@ -124,12 +121,12 @@ def decode_complaint(
 
 
 def decode_dead_letter(data: bytes) -> DeadLetter:
-    """Decode one dead letter, bare or inside a structured CloudEvent."""
+    """Decode one dead letter, as `decode_answer`."""
     return _validate(DeadLetter, _payload(DeadLetter, data, OWN_EVENT_BYTES))
 
 
 def dead_letter(record: RawRecord, error: InputError) -> DeadLetter:
-    """What becomes of a record that cannot be used; its bytes are kept."""
+    """Return the dead letter of a record that cannot be used; it keeps the record's bytes."""
     return DeadLetter(
         reason=error.reason,
         detail=error.detail,
@@ -209,10 +206,10 @@ def _validate(kind: type[PayloadT], payload: JsonObject) -> PayloadT:
 
 
 def input_error(error: ValidationError) -> InputError:
-    """The first complaint of a failed validation as a typed refusal; never quotes the input."""
+    """Return the first problem of a failed validation, without quoting the input."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     reason = _REASONS.get(first["type"], ReasonClass.WRONG_TYPE)
-    # The name of an unknown field is the input's own word: tell only where it stands.
+    # The name of an unknown field is untrusted: say only where it is.
     named = first["loc"][:-1] if reason is ReasonClass.UNKNOWN_FIELD else first["loc"]
     place = ".".join(str(part) for part in named) or "the object"
     if place in ("observed_at", "sent_at") and reason is ReasonClass.MISSING_FIELD:

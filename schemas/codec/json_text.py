@@ -1,7 +1,7 @@
-"""Untrusted bytes to a JSON object, or an InputError that says what is wrong with them.
+"""Parses untrusted bytes as a JSON object.
 
-Stricter than `json.loads`: NaN, Infinity and floats that overflow, integers that other JSON
-readers cannot hold, repeated names, deep nesting and forbidden characters are refused.
+Stricter than `json.loads`: refuses NaN, Infinity and floats that overflow, integers that other JSON
+readers cannot hold, repeated names, deep nesting and forbidden characters.
 """
 
 import json
@@ -18,7 +18,7 @@ MAX_DEPTH = 32  # our deepest payload needs 7
 
 
 def parse_object(data: bytes, *, max_bytes: int) -> JsonObject:
-    """Parse one UTF-8 JSON object of at most `max_bytes`. Raises nothing but InputError."""
+    """Parse one UTF-8 JSON object of at most `max_bytes`. Raises InputError and nothing else."""
     if len(data) > max_bytes:
         raise InputError(
             ReasonClass.OVERSIZED_RECORD, f"{len(data)} bytes, the limit is {max_bytes}"

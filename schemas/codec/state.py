@@ -1,7 +1,7 @@
-"""A defence's state to and from the bytes of its row in the state table: about a hundred.
+"""Encodes a defence's state for its row in the state table, in about a hundred bytes.
 
-Floats keep every digit and text every character, so that a job that resumes from the row takes
-the same decisions as one that was never stopped.
+Floats and texts are exact, so that a job that resumes from the row decides as one that never
+stopped.
 """
 
 import json
@@ -19,12 +19,11 @@ State = Belief | LastAnswer | None
 
 
 def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
-    """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state; `"c"` is when
-    an answer that fades was confirmed, in milliseconds since 1970.
+    """Return JSON: `{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state.
 
-    The last answer of a lightweight history is `"p"`, beside what it wraps.
-    With a standing answer `"t"` is when it was confirmed, in milliseconds since 1970, and `"w"`
-    its words where they are not those of `"a"`.
+    `"c"`: when an answer that fades was confirmed. `"p"`: the answer of `LastAnswer`. `"t"`: when
+    the standing answer was confirmed; `"w"`: its text if that is not `"a"`. Times are in
+    milliseconds since 1970.
     """
     row: dict[str, object] = {"v": STATE_VERSION}
     if isinstance(state, LastAnswer):
@@ -43,12 +42,12 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
 
 
 def decode_state(data: bytes) -> State:
-    """The state of `encode_state`. Raises InputError for another version or a damaged row."""
+    """Return the state alone, as `decode_stored`."""
     return decode_stored(data)[0]
 
 
 def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
-    """Inverse of `encode_state`. Raises InputError for another version or a damaged row."""
+    """Invert `encode_state`. Raises InputError for another version or a damaged row."""
     try:
         row = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
@@ -85,7 +84,7 @@ def _belief(row: dict[str, Any]) -> Belief | None:
 
 def _time(value: Any) -> datetime:
     if type(value) is not int or value not in CALENDAR_MS:
-        detail = "a stored time is no whole number of milliseconds that a calendar has"
+        detail = "a stored time is not a whole number of milliseconds in the years 1 to 9999"
         raise InputError(ReasonClass.OUT_OF_RANGE, detail)
     return time_at(value)
 

@@ -1,8 +1,8 @@
-"""Which characters a string on the wire may hold.
+"""Characters that a string on the wire must not have.
 
-Refused: the controls C0 (but tab, newline, carriage return), DEL and C1, which drive terminals
-and hide text from a reader, and lone surrogates, which are not Unicode text. `decode_*` refuses
-them; `encode` and the readers of web pages clean them away.
+These are the controls C0 (except tab, newline, carriage return), DEL and C1, which control
+terminals and hide text, and lone surrogates, which are not Unicode text. `decode_*` refuses them;
+`encode` and the readers of web pages remove them.
 """
 
 import re
@@ -19,7 +19,7 @@ def is_surrogate(character: str) -> bool:
 
 
 def may_be_forbidden(json: bytes) -> bool:
-    r"""Whether some string of valid JSON may hold a forbidden character; a fast look at its bytes.
+    r"""Whether a string in valid JSON may have a forbidden character; a fast look at its bytes.
 
     >>> may_be_forbidden('{"é":"tab\\t"}'.encode()), may_be_forbidden(b'["a\\u001b"]')
     (False, True)
@@ -37,7 +37,7 @@ def clean(text: str) -> str:
 
 
 def capped(text: str, max_bytes: int) -> str:
-    """The longest head of the text that takes at most `max_bytes` in UTF-8."""
+    """Return the longest beginning of the text that takes at most `max_bytes` in UTF-8."""
     if len(text) * 4 <= max_bytes:
         return text
     return text.encode()[:max_bytes].decode(errors="ignore")

@@ -1,7 +1,7 @@
 """Wire names, versions and the encoder.
 
-Every payload is a JSON object whose `schema` is `name/version`. Within a version only optional
-fields are added; anything else is a new version.
+Every payload is a JSON object whose `schema` is `name/version`. A version may get new optional
+fields; any other change needs a new version.
 """
 
 import json
@@ -48,16 +48,15 @@ WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
     TaughtEvent: WireSchema("event.taught", 1, "events.attribution"),
 }
 ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
-_NOT_FINITE = (b"NaN", b"Infinity")  # or a text that says so
+_NOT_FINITE = (b"NaN", b"Infinity")  # numbers, or texts with these words
 
 
 def encode(value: Payload) -> bytes:
-    """Compact UTF-8 JSON in the order of the fields: equal values give equal bytes.
+    """Return compact UTF-8 JSON in the order of the fields: equal values give equal bytes.
 
-    A field that is marked so is absent while it is None. Times are written in UTC with
-    milliseconds and strings without control characters, so
-    `decode(encode(value)) == value` for every value that holds neither finer times nor such
-    characters. Raises ValueError for NaN and infinity: those are defects, not data.
+    A field with `ABSENT_UNSET` is absent while it is None. Times are in UTC with milliseconds;
+    forbidden characters are removed. Decoding gives any other value back. Raises ValueError for
+    NaN and infinity.
     """
     adapter = ADAPTERS[type(value)]
     try:
@@ -70,12 +69,12 @@ def encode(value: Payload) -> bytes:
 
 
 def compact_json(value: object) -> str:
-    """JSON without blanks, non-ASCII characters as they are. Raises ValueError for NaN."""
+    """Return JSON without blanks, with non-ASCII characters. Raises ValueError for NaN."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _cleaned(value: Any) -> Any:
-    """JSON whose strings hold no forbidden characters. Raises ValueError for NaN and infinity."""
+    """Remove forbidden characters from all strings. Raises ValueError for NaN and infinity."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float) and not isfinite(value):

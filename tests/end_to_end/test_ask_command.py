@@ -8,7 +8,7 @@ import pytest
 
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.documents import WHY
-from radarstream.schemas.support import TOLD_APART
+from radarstream.schemas.support import STATUS_RULE
 from tests.commands import refused, run
 from tests.connectors.webpages.page_server import serve_pages
 from tests.documents import UNREADABLE, docx, pdf
@@ -37,7 +37,7 @@ def test_files_and_texts_are_answered_from_and_everything_is_said() -> None:
         "modules that acted: guardrail",
         "attention filter: off",
         "trust: 0.50",
-        TOLD_APART,
+        STATUS_RULE,
     ):
         assert words in " ".join(shown.split())
     table = shown[shown.index("why") :]

@@ -23,9 +23,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_answers_of_a_replay_are_right(answers: Path) -> None:
     result = run("verify", answers, "--all")
     assert "4 answers, 0 with a mismatch" in result.stdout
-    pages = result.stdout.partition("it takes the pages: ")[2].partition("; ")[0]
+    pages = result.stdout.partition("a check needs the pages: ")[2].partition("; ")[0]
     assert {"verdict.documents.excerpt", "sources.title", "sources.url"} <= set(pages.split(", "))
-    assert "the rules in force are settings: defense, options" in result.stdout
+    assert "an input: the settings: defense, options" in result.stdout
     found = json.loads(run("verify", answers, "--json").stdout)
     assert "verdict.answer" in found["not_checked"]
     assert found["wrong"] == 0
@@ -41,7 +41,7 @@ def test_a_forged_answer_is_found(answers: Path, tmp_path: Path) -> None:
     file = tmp_path / "forged.jsonl"
     file.write_text(json.dumps(event), "utf-8")
     told = " ".join(run("verify", file, exit_code=1).stdout.split())
-    for words in ("1 with a mismatch", "9.5", "disputed is recorded, it is"):
+    for words in ("1 with a mismatch", "9.5", "disputed is recorded, corroborated computed"):
         assert words in told
     checks = json.loads(run("verify", file, "--json", exit_code=1).stdout)["checks"]
     assert checks["energy"] == checks["status"] == {"wrong": 1}

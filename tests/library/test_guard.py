@@ -332,7 +332,7 @@ def test_a_claim_is_checked_with_the_documents_on_either_side(guard) -> None:
     assert found.verdict is ClaimVerdict.SUPPORTED
     assert [judged.document for judged in found.supporting] == TRUE
     assert [judged.document for judged in found.contradicting] == [LIE]
-    assert (found.found.claim.question, found.answer.text) == (CAPITAL, "Lima")
+    assert (found.result.claim.question, found.answer.text) == (CAPITAL, "Lima")
     # One road: the claim's question has the memory that asking it has.
     assert guard.answer(CAPITAL, TRUE).memory.previous_answer == "Lima"
 

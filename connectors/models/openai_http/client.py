@@ -1,4 +1,4 @@
-"""One service as one section of the settings uses it: limits in time, a circuit, counts."""
+"""The client of one service for one section of the settings: time limits, circuit, counts."""
 
 import asyncio
 import json
@@ -21,14 +21,13 @@ from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.section import read_secret
 from radarstream.schemas.tasks import TASKS
 
-_KEY: Final = re.compile(r"[!-~]+")  # anything else cannot stand in a header
+_KEY: Final = re.compile(r"[!-~]+")  # characters of a header's value
 
 
 class Budget:
-    """The time of one stage of one snapshot: it runs from the first request for all of them.
+    """The time for all requests of one stage of one snapshot, from the first request on.
 
-    Waiting behind other snapshots for a free connection does not count, or a large batch would
-    fail at a healthy service.
+    Waiting for a connection before that does not count, so that a large batch does not fail.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -36,17 +35,14 @@ class Budget:
         self._deadline: float | None = None
 
     def begin(self) -> float:
-        """Let the time run, if it does not already; the deadline by the loop's clock."""
+        """Start the time, if it has not started; return the deadline by the loop's clock."""
         if self._deadline is None:
             self._deadline = asyncio.get_running_loop().time() + self.seconds
         return self._deadline
 
 
 def budgets(prompts: Sequence[Prompt], deadline_s: float) -> list[Budget]:
-    """One budget per prompt, the same for prompts of a stage of a snapshot.
-
-    Neighbours with the same task and question are taken to be of one snapshot.
-    """
+    """Return a budget per prompt; neighbours with the same task and question share one."""
     found: list[Budget] = []
     previous: tuple[Task, str] | None = None
     for prompt in prompts:
@@ -58,17 +54,15 @@ def budgets(prompts: Sequence[Prompt], deadline_s: float) -> list[Budget]:
 
 
 class Client:
-    """Asks one service, within the limits of its own options; shares nothing with other clients.
+    """Asks one service within the limits of its options.
 
-    Usable from several threads. Pickles as its options. Raises ConfigurationError when the
-    variable that should hold the key does not.
-
+    Thread-safe; pickled as its options. Raises ConfigurationError for a missing or invalid key.
     `calls` counts prompts that got a connection, `errors` failed attempts by kind, `tokens_in` and
-    `tokens_out` what the service says it used, `cost` their price.
+    `tokens_out` the tokens that the service reports.
     """
 
     def __init__(self, options: OpenAiOptions, *, clock: Callable[[], float] = monotonic) -> None:
-        read_key(options)  # a missing one is known before the first request
+        read_key(options)  # raises for a missing key before the first request
         self.options = options
         self.breaker = CircuitBreaker(
             failures=options.failures_to_open,
@@ -88,14 +82,13 @@ class Client:
 
     @property
     def cost(self) -> float:
-        """What the tokens cost at the prices of the options, in their currency."""
+        """The price of the tokens, by the prices of the options."""
         o = self.options
         return (self.tokens_in * o.price_in + self.tokens_out * o.price_out) / 1e6
 
     def model_id(self, how: object, form: str) -> str:
-        """Service, model, a digest of `how` it is asked (as JSON), and the form of its prompts.
-
-        The service belongs to it: names as "default" mean another model elsewhere.
+        """Return service, model, a digest of the request's parameters `how`, and the `form` of
+        prompts. The service is included, because a name such as "default" is not unique.
         """
         o = self.options
         parts = urlsplit(o.base_url)
@@ -104,7 +97,7 @@ class Client:
         return f"openai/{service}/{o.model}/{digest}/{form}"
 
     def open(self) -> Endpoint:
-        """Return the connections, on first use new ones."""
+        """Return the endpoint, connecting on first use."""
         with self._starting:
             if self._endpoint is None:
                 self._endpoint = Endpoint(self.options, read_key(self.options), self._count_failure)
@@ -119,9 +112,9 @@ class Client:
 
     @asynccontextmanager
     async def turn(self, endpoint: Endpoint, budget: Budget) -> AsyncIterator[float]:
-        """Wait for a free connection; the deadline of what is enclosed, by the loop's clock.
+        """Wait for a free connection; yield the deadline of the enclosed block by the loop's clock.
 
-        Raises ModelOutageError when the circuit is open, ServiceError when the budget is spent.
+        Raises ModelOutageError if the circuit is open, ServiceError if the budget is spent.
         """
         await endpoint.free.acquire()
         try:
@@ -148,7 +141,7 @@ class Client:
         return ServiceError(kind, detail)
 
     def count_tokens(self, tokens_in: int, tokens_out: int) -> None:
-        """Add what the service says one prompt took."""
+        """Add the tokens that the service reports for a prompt."""
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 
@@ -157,7 +150,7 @@ class Client:
 
 
 def read_key(options: OpenAiOptions) -> str:
-    """Return the key, "" where the service wants none; ConfigurationError if it cannot be one."""
+    """Return the key, "" if the service needs none. Raises ConfigurationError if it is invalid."""
     if not options.api_key_variable:
         return ""
     key = read_secret(options.api_key_variable)

@@ -1,4 +1,4 @@
-"""Connections to one service: bounded requests, repeated while that can help."""
+"""Connections to one service: requests with limits and retries."""
 
 import asyncio
 import json
@@ -19,9 +19,9 @@ from radarstream.connectors.models.openai_http.replies import error_codes
 from radarstream.connectors.retry_after import retry_after_s
 
 if TYPE_CHECKING:
-    import httpx  # slow to import, and most processes ask no service
+    import httpx  # slow to import, and seldom needed
 
-RESPONSE_BYTES: Final = 512 * 1024  # more is no answer to prompts of at most a few hundred tokens
+RESPONSE_BYTES: Final = 512 * 1024  # more than a reply of a few hundred tokens has
 
 ReplyT = TypeVar("ReplyT")
 
@@ -29,8 +29,8 @@ ReplyT = TypeVar("ReplyT")
 class Endpoint:
     """Sends requests from an event loop in a thread of its own, which ends with the process.
 
-    `free` counts the requests that may yet be in flight. `on_failure` is told the kind of every
-    failed attempt. The key is kept here only, and shown nowhere.
+    `free` is a semaphore of the free connections. It calls `on_failure` with the kind of every
+    failed attempt. Only this object has the key.
     """
 
     def __init__(
@@ -41,8 +41,7 @@ class Endpoint:
         self._options = options
         self._on_failure = on_failure
         most = options.concurrency
-        # Time is limited from outside, by `asyncio.timeout`: read time-outs start anew with every
-        # byte, so that a slow drip would never end.
+        # `asyncio.timeout` limits the time, because httpx limits each read only.
         self._client = httpx.AsyncClient(
             headers=headers_of(key),
             limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
@@ -69,10 +68,10 @@ class Endpoint:
     async def post(
         self, path: str, payload: dict[str, Any], read: Callable[[bytes], ReplyT], deadline: float
     ) -> ReplyT:
-        """POST until `read` accepts the reply, trying again while that can help.
+        """POST until `read` accepts the reply, with retries of failures that may pass.
 
-        `deadline` is in seconds of the loop's clock: no pause reaches beyond it; whoever calls
-        enforces it. Raises ServiceError or RequestError.
+        No pause ends after `deadline`, in seconds of the loop's clock, which the caller enforces.
+        Raises ServiceError or RequestError.
         """
         for attempt in range(1, self._options.attempts + 1):
             try:
@@ -89,10 +88,10 @@ class Endpoint:
         raise AssertionError
 
     async def _exchange(self, path: str, payload: dict[str, Any]) -> bytes:
-        """Send one request; the body of its reply, of at most RESPONSE_BYTES."""
+        """Send one request and return the body of its reply, of at most RESPONSE_BYTES."""
         import httpx
 
-        # Escaped, so that no text, whatever it is, fails to be encoded.
+        # Escaped, so that every text can be encoded.
         content = json.dumps(payload).encode("ascii")
         service, seconds = self._options.base_url, self._options.call_timeout_s
         try:
@@ -107,7 +106,7 @@ class Endpoint:
                     reply.status_code, error_codes(body), retry_after_s(reply.headers)
                 )
         except httpx.HTTPError as error:
-            # The library's message may hold the URL of a proxy with its password.
+            # The library's message may have the URL of a proxy with its password.
             said = f"no connection to {service}: {type(error).__name__}"
             raise ServiceError("connection", said) from None
         except TimeoutError:
@@ -116,7 +115,7 @@ class Endpoint:
             ) from None
 
     def _pause(self, failure: ServiceError, attempt: int) -> float:
-        """Seconds before the next attempt: what the service asks for, or doubling, with jitter."""
+        """Return the seconds before the next attempt: the service's, or doubling, with jitter."""
         backoff = self._options.first_pause_s * 2.0 ** (attempt - 1)
         jitter = random.uniform(0.5, 1.0)  # noqa: S311 no secret
         pause = min(backoff, self._options.longest_pause_s) * jitter
@@ -126,9 +125,9 @@ class Endpoint:
 
 
 def headers_of(key: str) -> dict[str, str]:
-    """The headers of every request; "" is no key.
+    """Return the headers of every request; "" means no key.
 
-    Compressed replies are not asked for: a few bytes of one could unpack to gigabytes.
+    They exclude compressed replies, which could unpack to gigabytes.
     """
     headers = {
         "accept": "application/json",

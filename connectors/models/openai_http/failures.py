@@ -1,7 +1,7 @@
-"""What can go wrong with one request, and whether trying again can help.
+"""Failures of one request, and whether a retry may help.
 
-Messages hold what we know ourselves: a service may echo keys and documents, so nothing that it
-wrote is repeated, except error codes from a list of known ones.
+A service may echo keys and documents. So messages repeat nothing of its replies except known error
+codes.
 """
 
 from typing import Final, Literal
@@ -25,7 +25,7 @@ KNOWN_CODES: Final = TOO_LONG | FILTERED | {NO_CREDIT, UNKNOWN_MODEL, "invalid_a
 
 
 class ServiceError(ModelOutageError):
-    """The service is at fault, down or refuses us; `passing` when trying again may help."""
+    """The service is down, fails or refuses us; `passing` if a retry may help."""
 
     plain = True
 
@@ -43,7 +43,7 @@ class ServiceError(ModelOutageError):
 
 
 class RequestError(ModelError):
-    """The service works, but has no answer to this request; asking again gives the same."""
+    """The service works, but has no answer to this request, also after a retry."""
 
     plain = True
 
@@ -58,7 +58,7 @@ class RequestError(ModelError):
 def failure_of_status(
     status: int, codes: frozenset[str], retry_after_s: float | None
 ) -> ServiceError | RequestError:
-    """What an HTTP status other than 200 means, given the known error codes of its body."""
+    """Return the failure for an HTTP status other than 200 and the known codes of its body."""
     said = f"HTTP {status}" + (f" ({', '.join(sorted(codes))})" if codes else "")
     if status == 429:
         passing = NO_CREDIT not in codes

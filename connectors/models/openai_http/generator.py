@@ -22,12 +22,11 @@ CHAT: Final = "/chat/completions"
 
 
 class OpenAiGenerator:
-    """One model behind an endpoint; many requests in flight over kept connections.
+    """A generator by a model of a service, with parallel requests.
 
-    Every prompt is asked on its own and fails on its own, with a ModelOutageError when the service
-    is at fault (down, slow, refusing us) and a ModelError when only this request has no answer.
-    Usable from several threads. Pickles as its options. Raises ConfigurationError when the
-    variable that should hold the key does not. `client` counts what was asked.
+    Every prompt is one request and fails alone: with a ModelOutageError if the service is down,
+    slow or refuses us, with a ModelError if only this request has no answer. Thread-safe; pickled
+    as its options. Raises ConfigurationError for a missing or invalid key. `client` has the counts.
     """
 
     def __init__(self, options: OpenAiOptions, *, clock: Callable[[], float] = monotonic) -> None:
@@ -45,16 +44,16 @@ class OpenAiGenerator:
         return self.client.model_id(sampling, f"chat-{RENDERING_VERSION}")
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order. Raises PartialModelError, also if all failed."""
+        """Return one completion per prompt, in order. Raises PartialModelError if any failed."""
         return in_order(self.complete_each(prompts), len(prompts))
 
     def complete_each(self, prompts: Sequence[Prompt]) -> Iterator[Outcome]:
-        """Yield each prompt's index with its outcome, as they come in."""
+        """Yield each prompt's index with its outcome, as soon as it is ready."""
         if not prompts:
             return
         endpoint = self.client.open()
-        # What the caller has not taken counts as in flight: if storing answers is slow, a crash
-        # must not find a heap of answers that nobody stored.
+        # Answers that the caller has not taken count as in flight: if storing them is slow, a crash
+        # must not lose many.
         untaken = asyncio.Semaphore(self.options.concurrency)
         asked = zip(prompts, budgets(prompts, self.options.deadline_s), strict=True)
         places = {
@@ -70,12 +69,12 @@ class OpenAiGenerator:
                 endpoint.loop.call_soon_threadsafe(untaken.release)
         finally:
             for future in places:
-                future.cancel()  # when the caller gives up half-way, so do we
+                future.cancel()  # for a caller that stops early
 
     def probe(self) -> bool:
-        """Ask for one word; False if the service cannot be reached within a snapshot's deadline.
+        """Ask for one word; False if the service does not answer within a snapshot's deadline.
 
-        Raises ConfigurationError only when it refuses the key or does not know the model.
+        Raises ConfigurationError if it refuses the key or does not know the model.
         """
         endpoint = self.client.open()
         word = [{"role": "user", "content": "Say yes."}]
@@ -119,7 +118,7 @@ class OpenAiGenerator:
         return completion
 
     async def _answer(self, prompt: Prompt, endpoint: Endpoint, deadline: float) -> Completion:
-        """Ask, with the passages cut in half as long as the service says they are too long."""
+        """Ask, cutting the passages in half while the service says that they are too long."""
         too_long = RequestError("too_long", "the prompt exceeds the model's context")
         for shorter in ever_shorter(prompt):
             read = partial(read_completion, prompt=shorter)

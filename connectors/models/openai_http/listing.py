@@ -1,4 +1,4 @@
-"""Which models a service lists, and which of them write text."""
+"""Lists the models of a service, and those that write text."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,18 +15,17 @@ from radarstream.connectors.models.openai_http.replies import at, error_codes, p
 from radarstream.schemas.errors import ConfigurationError, ModelError
 
 LISTED: Final = 5  # models that a message names
-NAME_CHARACTERS: Final = 100  # a longer name is left out
-PATIENCE_S: Final = 10.0  # for the list of a service that somebody named
-NO_ANSWERS: Final = ("embed", "rerank", "bge-")  # in names of models that write no text
+NAME_CHARACTERS: Final = 100  # of a name; longer ones are left out
+PATIENCE_S: Final = 10.0  # timeout for the list of a given service
+NO_ANSWERS: Final = ("embed", "rerank", "bge-")  # parts of names of models that write no text
 
 
 def models_at(base_url: str, timeout_s: float, key_variable: str = "") -> tuple[str, ...]:
-    """Names of the models that a service lists, to whoever asks if no variable holds a key.
+    """Return the names of the models that a service lists, without a key if no variable is given.
 
-    Raises ModelError where no such service answers within the time, ConfigurationError when the
-    variable does not hold a key.
+    Raises ModelError if no such service answers in time, ConfigurationError for an invalid key.
     """
-    import httpx  # slow to import, and most processes ask no service
+    import httpx  # slow to import, and seldom needed
 
     options = OpenAiOptions(base_url=base_url, model="", api_key_variable=key_variable)
     try:
@@ -49,7 +48,7 @@ def models_at(base_url: str, timeout_s: float, key_variable: str = "") -> tuple[
 
 
 def writers(models: Sequence[str]) -> list[str]:
-    """The models that write text, as far as their names tell.
+    """Return the models that write text, judging by their names.
 
     >>> writers(["nomic-embed-text", "qwen3:8b"])
     ['qwen3:8b']
@@ -62,20 +61,20 @@ def writers(models: Sequence[str]) -> list[str]:
 
 
 def named(models: Sequence[str]) -> str:
-    """The first of the models in a few words, long names cut."""
-    shown = [name if len(name) <= NAME_CHARACTERS // 4 else f"{name[:24]}…" for name in models]
-    return ", ".join(shown[:LISTED]) + (", …" if len(models) > LISTED else "")
+    """Name the first models, with long names cut."""
+    short = [name if len(name) <= NAME_CHARACTERS // 4 else f"{name[:24]}…" for name in models]
+    return ", ".join(short[:LISTED]) + (", …" if len(models) > LISTED else "")
 
 
 def only_model(base_url: str, key_variable: str) -> str:
-    """The model of a service that has only one that writes text.
+    """Return the only model of a service that writes text.
 
-    Raises ConfigurationError, which names the models, where there is not exactly one.
+    Raises ConfigurationError with the names of the models if there is not exactly one.
     """
     try:
         found = writers(models_at(base_url, PATIENCE_S, key_variable))
     except ModelError as error:
-        raise _unnamed(f"{base_url} does not tell which models it has ({error})") from None
+        raise _unnamed(f"{base_url} does not list its models ({error})") from None
     if len(found) != 1:
         has = f"{len(found)} models: {named(found)}" if found else "no model that writes text"
         raise _unnamed(f"{base_url} has {has}")

@@ -1,4 +1,4 @@
-"""How to reach an OpenAI-compatible service, how patient to be and what it costs."""
+"""Settings of an OpenAI-compatible service: address, limits and prices."""
 
 from typing import Annotated, ClassVar, Final, Literal
 from urllib.parse import urlsplit
@@ -7,18 +7,18 @@ from pydantic import Field, JsonValue, field_validator
 
 from radarstream.schemas.section import Attempts, is_loopback
 
-VERSION: Final = "/v1"  # how addresses end, nearly all
+VERSION: Final = "/v1"  # usual end of an address
 
 
 class OpenAiOptions(Attempts):
-    """One model behind one endpoint: a vendor's, or a vLLM, Ollama or llama.cpp server.
+    """A model of a vendor's service, or of a vLLM, Ollama or llama.cpp server.
 
-    The key comes from the environment: `api_key_variable` names the variable that holds it; an
-    empty name means that the service wants none. `deadline_s` is the time one snapshot may wait
-    for this model in all; its stages share it (`TaskSpec.deadline_share`).
+    The environment variable `api_key_variable` has the key; with an empty name, no key is sent.
+    `deadline_s` is the time of one snapshot for this model; its stages share it
+    (`TaskSpec.deadline_share`).
 
-    Limits and counts are those of one section in one process: where generator and token
-    probabilities come from one service, or several workers ask it, divide its limit among them.
+    Limits and counts are for one section in one process: divide the limit of a service among the
+    sections and workers that ask it.
     """
 
     reserved: ClassVar = frozenset({"model", "messages", "stream", "n"})
@@ -48,9 +48,9 @@ class OpenAiOptions(Attempts):
     call_timeout_s: Annotated[float, Field(gt=0.0)] = 20.0
     """seconds for one attempt of a request"""
     failures_to_open: Annotated[int, Field(ge=1)] = 5
-    """after so many failed requests in a row no more are sent for a while"""
+    """successive failed requests after which no more are sent for a while"""
     cool_down_s: Annotated[float, Field(gt=0.0)] = 30.0
-    """seconds for which no requests are sent then"""
+    """seconds of that while"""
     price_in: Annotated[float, Field(ge=0.0)] = 0.0
     """price of a million prompt tokens"""
     price_out: Annotated[float, Field(ge=0.0)] = 0.0
@@ -58,13 +58,13 @@ class OpenAiOptions(Attempts):
 
     @property
     def is_local(self) -> bool:
-        """Whether the service is on this machine, where no proxy may stand between."""
+        """Whether the service is on this machine, which needs no proxy."""
         return is_loopback(urlsplit(self.base_url).hostname or "")
 
     @field_validator("base_url")
     @classmethod
     def _plain_address(cls, value: str) -> str:
-        """Refuse what is no plain address; a key in it would end up in logs and records."""
+        """Refuse addresses with a user, query or fragment: a key in them would be logged."""
         value = value.strip()
         parts = urlsplit(value)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
@@ -82,11 +82,11 @@ class OpenAiOptions(Attempts):
 
 
 class OpenAiTokenOptions(OpenAiOptions):
-    """A service that tells the log-probabilities of a prompt's tokens.
+    """A service that returns the log-probabilities of a prompt's tokens.
 
-    That is the completions interface with `echo`, which vLLM and llama.cpp's server have. A service
-    that ignores it is found out at the first call. Of the options of generation, sampling ones do
-    not apply; `deadline_s` is the time of one query, of all its prompts together.
+    It needs the completions interface with `echo`, which vLLM and llama.cpp's server have. The
+    first call fails if a service ignores it. Options of sampling have no effect; `deadline_s` is
+    the time of one query with all its prompts.
     """
 
     reserved: ClassVar = OpenAiOptions.reserved | {"prompt", "echo", "logprobs"}

@@ -1,4 +1,4 @@
-"""From the bytes of a response to what was asked for, or to the failure that it is."""
+"""Reads the bytes of a response as a completion, as token probabilities, or as a failure."""
 
 import json
 import re
@@ -13,15 +13,15 @@ from radarstream.connectors.models.openai_http.failures import (
 from radarstream.schemas.prompt import Completion, Prompt
 from radarstream.schemas.tasks import ABSTENTION, TASKS
 
-CHARACTERS_PER_TOKEN: Final = 32  # hardly any token is longer: more text than that is not asked for
+CHARACTERS_PER_TOKEN: Final = 32  # limits a reply to the requested tokens; hardly any is longer
 MOST_TOKENS: Final = 10**9
-MOST_POSITIVE: Final = 1e-3  # of a logarithm of a probability; models compute in half precision
+MOST_POSITIVE: Final = 1e-3  # largest logarithm of a probability, in half precision
 _THOUGHT: Final = re.compile(r"\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyLogs:
-    """Natural logarithms, one per token of the reply, and what the service says it used."""
+    """Natural logarithms, one per token of the reply, and the tokens that the service reports."""
 
     logs: list[float]
     tokens_in: int
@@ -29,7 +29,7 @@ class ReplyLogs:
 
 
 def parsed(text: str | bytes) -> Any:
-    """The JSON value of a text, None where it is none."""
+    """Parse JSON; None if the text is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -37,7 +37,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def at(value: Any, *path: str | int) -> Any:
-    """What stands at a path of names and indices in a JSON value, None where nothing does.
+    """Return the value at a path of names and indices in a JSON value, None if there is none.
 
     >>> at({"choices": [{"text": "Rome"}]}, "choices", 0, "text"), at([], 0, "text")
     ('Rome', None)
@@ -53,10 +53,10 @@ def at(value: Any, *path: str | int) -> Any:
 def read_completion(body: bytes, prompt: Prompt) -> Completion:
     """Return the first choice of a chat completion.
 
-    A page can make a model or its filter decline to answer. Where the prompt shows that page
-    alone, declining is an abstention: otherwise one hostile page would cost the snapshot its
-    answer. A text cut at the token limit counts as it stands, as with every other backend.
-    Raises ServiceError for what is no chat completion, RequestError for one without an answer.
+    A page can make a model or its filter decline to answer. If the prompt has only that page,
+    declining is an abstention, so that one hostile page does not fail the snapshot. A text cut at
+    the token limit is valid, as in every backend. Raises ServiceError for anything else than a chat
+    completion, RequestError for one without an answer.
     """
     reply = parsed(body)
     tokens_in, tokens_out = _usage(reply)
@@ -65,11 +65,11 @@ def read_completion(body: bytes, prompt: Prompt) -> Completion:
         raise _malformed("no choice with a message")
     content, reason = message.get("content"), at(reply, "choices", 0, "finish_reason")
     if content is not None and not isinstance(content, str):
-        raise _malformed("a message that is no text")
+        raise _malformed("a message that is not text")
     text = _THOUGHT.sub("", content or "", count=1).strip()
     text = text[: CHARACTERS_PER_TOKEN * prompt.max_tokens]
     declined = reason == "content_filter" or bool(message.get("refusal"))
-    # An empty text is the model's own word only if it says that it wrote and ended it.
+    # An empty text is a decision of the model only if it wrote tokens and stopped by itself.
     declined |= not text and content == "" and reason == "stop" and tokens_out > 0
     if declined and not TASKS[prompt.task].one_passage:
         raise RequestError("filtered", "the model or its filter declined to answer")
@@ -98,12 +98,11 @@ def read_choice(body: bytes) -> tuple[dict[str, Any], tuple[int, int]]:
 
 
 def read_echo(body: bytes, prompt: str, reply: str) -> ReplyLogs:
-    """The logarithms of `reply`'s tokens in an echo of `prompt` and `reply`.
+    """Return the logarithms of `reply`'s tokens in an echo of `prompt` and `reply`.
 
-    The tokens of the echo must spell both, behind at most one token that begins every text, with a
-    boundary between them; one token that was generated may follow. Offsets are not used: services
-    count them differently. Raises RequestError for anything else, ServiceError for what is no
-    completion.
+    The tokens of the echo must spell both, after at most one token that begins every text, with a
+    boundary between them; one generated token may follow. Offsets are not used, because services
+    count them differently. Raises RequestError for another echo, ServiceError for no completion.
     """
     choice, usage = read_choice(body)
     logs = choice.get("logprobs")
@@ -128,11 +127,11 @@ def read_echo(body: bytes, prompt: str, reply: str) -> ReplyLogs:
 
 
 def _end_of_echo(tokens: list[str], text: str) -> int | None:
-    """After which token the echo of `text` ends; None if it is none."""
+    """Return the number of tokens up to the end of the echo of `text`; None without an echo."""
     for end in (len(tokens) - 1, len(tokens)):
-        shown = "".join(tokens[:end])
-        before = shown[: len(shown) - len(text)]
-        if end > 0 and shown.endswith(text) and before in {"", tokens[0]}:
+        spelt = "".join(tokens[:end])
+        before = spelt[: len(spelt) - len(text)]
+        if end > 0 and spelt.endswith(text) and before in {"", tokens[0]}:
             return end
     return None
 
@@ -142,7 +141,7 @@ def _malformed(detail: str) -> ServiceError:
 
 
 def _usage(reply: Any) -> tuple[int, int]:
-    """Tokens read and written, 0 where a reply says nothing plausible: they are added up."""
+    """Return the tokens read and written, 0 without a plausible count."""
     counts = [at(reply, "usage", name) for name in ("prompt_tokens", "completion_tokens")]
     read, written = (n if type(n) is int and 0 <= n <= MOST_TOKENS else 0 for n in counts)
     return read, written
@@ -151,8 +150,8 @@ def _usage(reply: Any) -> tuple[int, int]:
 def _logarithm(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _no_logs("the service leaves out the log-probability of a token")
-    if not value <= MOST_POSITIVE:  # also what is no number
-        raise _no_logs("the service returned what is no logarithm of a probability")
+    if not value <= MOST_POSITIVE:  # also for NaN
+        raise _no_logs("the service returned a value that is not a logarithm of a probability")
     return float(value)
 
 

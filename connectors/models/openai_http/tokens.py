@@ -1,7 +1,7 @@
 """Token log-probabilities of a reply, from services that return those of a prompt.
 
-A service may ignore what it does not know and answer something else, so nothing is believed
-unchecked: every answer must show the tokens that were asked about, or the call fails.
+A service may ignore fields that it does not know. So a call fails unless the answer has the tokens
+of the request.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from radarstream.schemas.prompt import ContinuationQuery, Prompt
 
 
 class OpenAiTokens:
-    """Asks how probable a reply is; prompts become few-shot completions.
+    """A TokenScorer by a service; prompts become few-shot completions.
 
-    One request per prompt, many in flight. Raises ModelOutageError when the service is at fault
-    and ModelError when it does not return what was asked, from every call. Usable from several
-    threads. Pickles as its options. `client` counts what was asked.
+    It sends one request per prompt, in parallel. Calls raise ModelOutageError if the service is at
+    fault, ModelError if the answer is wrong. Thread-safe; pickled as its options. `client` has the
+    counts.
     """
 
     def __init__(self, options: OpenAiTokenOptions) -> None:
@@ -37,11 +37,11 @@ class OpenAiTokens:
 
     @property
     def model_id(self) -> str:
-        """Service, model, how it is asked, and how prompts are rendered."""
+        """Service, model, parameters, and how prompts are rendered."""
         return self.client.model_id(self.options.extra_body, f"echo-{RENDERING_VERSION}")
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per query (r, t) natural logarithms, a column per token of its continuation."""
+        """Return (r, t) natural logarithms per query, a column per token of the continuation."""
         if any(not query.continuation.strip() for query in queries):
             raise ModelError("a continuation without a token has no probability")
         if not queries:
@@ -56,7 +56,7 @@ class OpenAiTokens:
     async def _ask_all(
         self, endpoint: Endpoint, queries: Sequence[ContinuationQuery]
     ) -> list[FloatArray]:
-        """Ask for every row of every query at once. Raises what failed, an outage first."""
+        """Ask for every row of every query at once. Raises the first failure, outages first."""
         found = await asyncio.gather(*(self._ask_query(endpoint, query) for query in queries))
         failed = [error for rows in found for error in rows if isinstance(error, ModelError)]
         if failed:
@@ -66,7 +66,7 @@ class OpenAiTokens:
     async def _ask_query(
         self, endpoint: Endpoint, query: ContinuationQuery
     ) -> list[list[float] | ModelError]:
-        """One row, or why there is none, per prompt of the query; they share its time."""
+        """Return a row or an error per prompt of the query, within its budget of time."""
         budget = Budget(self.options.deadline_s)
 
         async def row(prompt: Prompt) -> list[float] | ModelError:
@@ -82,7 +82,7 @@ class OpenAiTokens:
         return list(await asyncio.gather(*map(row, query.prompts)))
 
     async def _logs(self, text: str, reply: str, endpoint: Endpoint, deadline: float) -> ReplyLogs:
-        """Have a prompt with the reply behind it echoed."""
+        """Request an echo of a prompt and the reply."""
         common = {"model": self.options.model, "temperature": 0.0, "n": 1}
         asked = {"prompt": text + reply, "echo": True, "logprobs": 1, "max_tokens": 1}
         body = common | self.options.extra_body | asked
@@ -91,7 +91,7 @@ class OpenAiTokens:
 
 
 def _matrix(rows: list[list[float]]) -> FloatArray:
-    """(r, t) logarithms; the service may not cut the same reply differently."""
+    """Join rows to (r, t) logarithms. Raises ModelError for different numbers of tokens."""
     if len({len(row) for row in rows}) > 1:
         raise ModelError("the service cut the same reply into tokens in different ways")
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 1)

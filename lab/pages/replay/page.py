@@ -23,7 +23,7 @@ from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.support import TOLD_APART
+from radarstream.schemas.support import STATUS_RULE
 from radarstream.schemas.wording import counted_noun
 
 MARKS = (
@@ -90,7 +90,7 @@ def _page(
         more=[told] if (told := _changes(view)) else [],
         links=LINKS,
         words=WORDS["words"]
-        | {"Status": f"{WORDS['words']['Status']} {TOLD_APART}"}
+        | {"Status": f"{WORDS['words']['Status']} {STATUS_RULE}"}
         | {name: words for name, words in WORDS["baselines"].items() if name in beside}
         | (WORDS["reranking"] if rerankers else {}),
         heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)

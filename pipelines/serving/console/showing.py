@@ -19,7 +19,7 @@ from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.limits import CSP
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.support import TOLD_APART
+from radarstream.schemas.support import STATUS_RULE
 
 HOME: Final = "/"
 BELOW: Final = "/console/"
@@ -281,5 +281,5 @@ def own_path(path: str) -> str:
 
 
 MEANINGS: Final = tomllib.loads(frame.asset("console/meanings.toml")) | {
-    "Status": f"what an answer rests on. {TOLD_APART}"
+    "Status": f"what an answer rests on. {STATUS_RULE}"
 }

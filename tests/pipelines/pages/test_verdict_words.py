@@ -14,7 +14,7 @@ from radarstream.pipelines.pages.verdict_words import (
     support_in_words,
 )
 from radarstream.pipelines.serving.console.showing import MEANINGS
-from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support, status_of
+from radarstream.schemas.support import STATUS_RULE, AnswerStatus, Support, status_of
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
 from tests.pipelines.pages.report_run import make_record, make_run
 
@@ -58,4 +58,4 @@ def test_disputed_and_corroborated_are_told_apart_in_one_sentence_everywhere() -
     paths = ("docs/consuming.md", "README.md", "schemas/json/answer.defended.2.json")
     pages = (" ".join((ROOT / path).read_text().split()) for path in paths)
     report = render_report(*make_run(steps=1), make_record())
-    assert all(TOLD_APART in text for text in (report, MEANINGS["Status"], *pages))
+    assert all(STATUS_RULE in text for text in (report, MEANINGS["Status"], *pages))

@@ -21,7 +21,7 @@ from radarstream.pipelines.signals.support import (
     unknown_relations,
 )
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
-from radarstream.schemas.sites import UNTOLD
+from radarstream.schemas.sites import UNKNOWN_OWNER
 from radarstream.schemas.snapshot import Document, Query
 from radarstream.schemas.support import Support, lacks_support, status_of
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
@@ -34,7 +34,9 @@ Page = tuple[str, str]  # address, text
 
 def count(*pages: Page) -> int:
     held = [Document(rank, text, url=url) for rank, (url, text) in enumerate(pages, start=1)]
-    return most_independent(alike_in([owners_in(d) for d in held], [d.text for d in held], UNTOLD))
+    return most_independent(
+        alike_in([owners_in(d) for d in held], [d.text for d in held], UNKNOWN_OWNER)
+    )
 
 
 @pytest.mark.parametrize(
