@@ -113,7 +113,9 @@ class TooMuchAlike:
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class TrustRag(TooMuchAlike, Stateless):
-    """TrustRAG's first stage as a defence: answers from the documents that it leaves."""
+    """The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
+    Generation" as a defence; `mode` "ado_alg1" is Algorithm 1 of "Adaptive Defense Orchestration".
+    """
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
@@ -129,8 +131,9 @@ class TrustRag(TooMuchAlike, Stateless):
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class TrustRagFilter(TooMuchAlike):
-    """TrustRAG's filter as a reranker, with the options of the defence `trust_rag`.
+    """The filter of the defence `trust_rag` as a reranker.
 
+    Source: "TrustRAG: Enhancing Robustness and Trustworthiness in RAG", first stage.
     Kept candidates keep their order. If it drops all, the defence sees no document and abstains.
     Candidates that it did not judge do not replace dropped ones. It embeds each judged candidate.
 

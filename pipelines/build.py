@@ -1,7 +1,7 @@
-"""Settings to a working pipeline: the only module that names concrete models and connectors.
+"""Builds the pipeline, its models and connectors from settings.
 
-Heavy libraries are imported in the arm that needs them; a missing one names its extra. The
-`shared_…` functions keep one instance per process, which Beam workers and the command line share.
+Large libraries are imported on use; if one is missing, the error names its extra. The `shared_…`
+functions keep one instance per process.
 """
 
 from collections.abc import Callable, Collection, Set
@@ -51,7 +51,7 @@ SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 
 
 def build_defense_pipeline(settings: s.Settings, engine: Engine) -> DefensePipeline[Any]:
-    """Wire the defence, its models and its rules, every model behind the response cache."""
+    """Build the defence, its rules and its models, every model behind the response cache."""
     defense, baseline = build_methods(settings)
     rules: list[Rule] = [Quarantined(engine)] if settings.attribution.enabled else []
     rules.append(Blocked(engine))
@@ -68,16 +68,16 @@ def build_defense_pipeline(settings: s.Settings, engine: Engine) -> DefensePipel
 
 
 def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | None]:
-    """Create the defence and its baseline. Raises ConfigurationError for names and options."""
+    """Create the defence and its baseline. Raises ConfigurationError for wrong names or options."""
     baseline, name = settings.defense.compare_with, settings.defense.name
     defense = build_defense(name, defense_options(settings.defense))
     return defense, build_defense(baseline) if baseline else None
 
 
 def defense_options(settings: s.DefenseSettings) -> dict[str, Any]:
-    """The options of the configured defence, `withstand` among them if it counts sites.
+    """Return the options of the configured defence, with `withstand` if it has that option.
 
-    Raises ConfigurationError where somebody set it for another.
+    Raises ConfigurationError if `withstand` is set for another defence.
     """
     options = dict(settings.options)
     if hasattr(DEFENSES.get(settings.name), "withstand"):
@@ -90,7 +90,7 @@ def defense_options(settings: s.DefenseSettings) -> dict[str, Any]:
 
 
 def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:
-    """Create the reranker, None where no name is set. Raises ConfigurationError."""
+    """Create the reranker, None without a name. Raises ConfigurationError."""
     retrieval = settings.retrieval
     if not retrieval.name:
         return None
@@ -100,7 +100,7 @@ def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:
 def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
     """Raise ConfigurationError for methods and models that do not exist or do not fit together.
 
-    Loads no model and connects to nothing, so that a command can tell at once.
+    It loads no model and connects to nothing, for a fast check.
     """
     pipeline = build_defense_pipeline(settings, create_engine("sqlite://"))
     if attributing:
@@ -115,8 +115,8 @@ def configured_attributor(settings: s.Settings) -> Attributor:
 def build_models(settings: s.Settings, engine: Engine, needs: Set[str] | None = None) -> Models:
     """Create the models behind one response cache; weights load on first use.
 
-    Models of plug-ins are created where `needs` names them; None stands for the needs of the
-    configured reranker. Raises ConfigurationError where those are missing.
+    `needs`, by default those of the configured reranker, names models of plug-ins. Raises
+    ConfigurationError if they are missing.
     """
     if needs is None:
         reranker = build_reranker_of(settings)
@@ -150,7 +150,7 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
 
 
 def build_tokens(settings: s.Settings) -> TokenScorer | None:
-    """Create what tells token probabilities; None if nothing does."""
+    """Create the source of token probabilities; None without one."""
     match settings.tokens:
         case s.SameModel():
             return _tokens_of_generator(settings.generator)
@@ -162,7 +162,7 @@ def build_tokens(settings: s.Settings) -> TokenScorer | None:
 
 
 def _tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
-    """Create what tells token probabilities of the generator's model; None of a service's."""
+    """Create the source of token probabilities of the generator's model; None for a service."""
     match settings:
         case s.LlamaCpp():
             return GgufTokens(**settings.model_dump(exclude={"kind", "slots", "chat"}))
@@ -175,9 +175,9 @@ def _tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
 
 
 def probe_service(settings: s.Settings) -> bool:
-    """Whether a remote generator's service can be reached; a model in this process always can.
+    """Whether the generator's service answers; True for a model in this process.
 
-    Raises ConfigurationError when the service refuses the key or does not know the model.
+    Raises ConfigurationError if the service refuses the key or does not know the model.
     """
     generator = build_generator(settings.generator)
     if not isinstance(generator, OpenAiGenerator):
@@ -193,11 +193,11 @@ def build_relations(
     generator: Callable[[], Generator],
     cache: ResponseCache | None = None,
 ) -> RelationScorer:
-    """Create the relation scorer behind a cache; a language model has one, which tells its cost."""
+    """Create the relation scorer behind a cache; a language model has its own, for its counts."""
     scorer: RelationScorer
     match settings:
         case s.AnswerAgreement():
-            # Here and below: reading its rules takes a tenth of a second.
+            # Imported here and below, because reading its rules takes 0.1 s.
             from radarstream.connectors.models.answer_agreement import AnswerAgreement
 
             scorer = AnswerAgreement()
@@ -232,8 +232,8 @@ def build_embedder(settings: s.EmbedderSettings) -> Embedder:
 
 
 def shared_pipeline(settings: s.Settings) -> DefensePipeline[Any]:
-    """Return this process's pipeline for these settings; repeated calls return the same one."""
-    return _pipeline(_Told(settings.model_dump_json(), settings))
+    """Return this process's pipeline for these settings."""
+    return _pipeline(_Keyed(settings.model_dump_json(), settings))
 
 
 def shared_engine(settings: s.Settings) -> Engine:
@@ -242,14 +242,14 @@ def shared_engine(settings: s.Settings) -> Engine:
 
 
 def existing_engine(settings: s.Settings) -> Engine:
-    """As `shared_engine`, for commands that only look: ConfigurationError, and no new file."""
+    """Return `shared_engine`; raise ConfigurationError instead of creating a new file."""
     insist_on_database(settings.database)
     return shared_engine(settings)
 
 
 def committed_offsets(settings: s.Settings, group: str, topic: str) -> Offsets:
-    """What a consumer group has committed of a topic. Raises BrokerError."""
-    # Most commands need no Kafka.
+    """Return the offsets that a consumer group has committed for a topic. Raises BrokerError."""
+    # Imported here, because most commands need no Kafka.
     from radarstream.connectors.kafka.topic_reader import partition_offsets
 
     offsets = partition_offsets(settings.kafka, topic=topic, group=group)
@@ -259,10 +259,10 @@ def committed_offsets(settings: s.Settings, group: str, topic: str) -> Offsets:
 def enter_group(
     settings: s.Settings, group: str, *, topic: str = SNAPSHOTS, start_over: bool = False
 ) -> str:
-    """Return the mark of a consumer group in the state database, see `state_table.groups`.
+    """Return the mark of a consumer group in the state database, see `groups.enter`.
 
-    Raises ConfigurationError where the group has committed offsets that the database does not
-    know, unless told to `start_over`; BrokerError.
+    Raises ConfigurationError if the database does not have the group's committed offsets, unless
+    with `start_over`; BrokerError.
     """
     committed = committed_offsets(settings, group, topic)
     engine = shared_engine(settings)
@@ -280,22 +280,22 @@ def _corpus(engine: Engine, options_json: str) -> Corpus:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """Settings, equal to others that say the same; they know which of them somebody set."""
+class _Keyed:
+    """Settings with their JSON as key, because equality of settings ignores which were set."""
 
     json: str
     settings: s.Settings = field(compare=False)
 
 
 @cache
-def _pipeline(told: _Told) -> DefensePipeline[Any]:
-    return build_defense_pipeline(told.settings, shared_engine(told.settings))
+def _pipeline(keyed: _Keyed) -> DefensePipeline[Any]:
+    return build_defense_pipeline(keyed.settings, shared_engine(keyed.settings))
 
 
 @cache
 def _engine(database: str) -> Engine:
     if database.startswith(SQLITE):
-        with suppress(OSError):  # opening says what is wrong with the place
+        with suppress(OSError):  # opening reports the error
             Path(database.removeprefix(SQLITE)).parent.mkdir(parents=True, exist_ok=True)
     return open_engine(database)
 
@@ -305,16 +305,15 @@ EVERY: Final = ("embedder", "relations", "generator", "plugins")
 
 
 def warm_up(models: Models, asked: Collection[str] = EVERY) -> None:
-    """Ask each of these models one tiny thing, past the response cache, which keeps none of it.
+    """Load models by a small request to each, without the response cache.
 
     `asked` are fields of `Models`. A plug-in's model loads by its method `warm_up`, if it has one.
-    Raises ModelError where a model does not answer, ConfigurationError where weights or libraries
-    are missing.
+    Raises ModelError if a model fails, ConfigurationError if weights or libraries are missing.
     """
     prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, ["This is a test."])
     for name in asked:
         model = bare(getattr(models, name))
-        if isinstance(model, AsksGenerator):  # that has weights of its own
+        if isinstance(model, AsksGenerator):  # it has no weights of its own
             continue
         match name:
             case "embedder":
@@ -329,7 +328,7 @@ def warm_up(models: Models, asked: Collection[str] = EVERY) -> None:
 
 
 def bare(model: Any) -> Any:
-    """The model itself, without what is wrapped around it."""
+    """Return a model without its wrappers."""
     while isinstance(model, Wrapped):
         model = model.wrapped
     return model

@@ -1,4 +1,4 @@
-"""What a person gives with a question, as documents: bytes, files, folders, addresses."""
+"""Reads the documents that come with a question: bytes, files, folders, addresses."""
 
 import logging
 import os
@@ -31,25 +31,25 @@ TOO_LARGE: Final = "size"
 LATE: Final = "time"
 # Why a document was not read, by the word of its PageError.
 WHY: Final = {
-    "scheme": "it is no address of a web page, which begins with https:// or http://",
-    "name": "the name of its host is not known",
-    "address": "it is an inner address, which is not fetched (documents.inner_networks)",
+    "scheme": "it is not an address of a web page, which begins with https:// or http://",
+    "name": "its host is unknown",
+    "address": "it is an address of an inner network (documents.inner_networks)",
     "redirects": "it is redirected too often",
     "status": "its server has no such page, or refuses it",
     "content_type": "it is neither text, Markdown, HTML, PDF nor DOCX",
-    "media_type": "it is neither text, Markdown, HTML, PDF nor DOCX, or not what it is declared as",
+    "media_type": "it is neither text, Markdown, HTML, PDF nor DOCX, or not of its declared type",
     TOO_LARGE: "it is too large (documents.most_bytes)",
     "text_size": "its text is too long (limits.document_bytes)",
-    LATE: "it did not come in time",
-    "network": "its server cannot be reached, or broke off",
+    LATE: "it did not arrive in time",
+    "network": "its server cannot be reached, or the connection broke",
     "pipe": "it is neither a file nor a folder; - is standard input",
     "encrypted": "it is encrypted: save it without a password first",
-    "scanned": "the PDF has no text, as a scan: recognise its text first",
-    "no_text": "there is no text in it",
+    "scanned": "the PDF is a scan without text: recognise its text first",
+    "no_text": "it has no text",
     "damaged": "it is damaged, or made to break its reader",
-    "bomb": "it unpacks to far more than it may",
-    "parse_time": "to read it takes too long (documents.parse_seconds)",
-    "parse_memory": "to read it takes too much memory (documents.parse_bytes)",
+    "bomb": "it is far too large when unpacked",
+    "parse_time": "reading it takes too long (documents.parse_seconds)",
+    "parse_memory": "reading it takes too much memory (documents.parse_bytes)",
     "parse_crash": "its reader crashed",
 }
 logger = logging.getLogger(__name__)
@@ -57,8 +57,26 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A document that has yet to be read: `data` of a media type, or without any the file at
-    `path`, or the page at `url`. A media type of "" is recognised. `name` is what errors call it.
+    """A document to read: bytes, a file or a web page. Reading raises DocumentError.
+
+    Parameters
+    ----------
+    data, media_type
+        Bytes, and their media type, for example application/pdf; "" lets the reader recognise it.
+    path
+        A file, instead of `data`.
+    url
+        The address of `data`; without `data` and `path`, the page to fetch.
+    title, published_at
+        Title and date of the document.
+    name
+        Its name in errors; by default the address or its rank.
+
+    >>> from radarstream import Given, Guard
+    >>> with Guard(profile="scripted") as guard:
+    ...     page = Given(data=b"Lima is the capital.", media_type="text/plain")
+    ...     guard.answer("What is the capital?", [page, "Lima is its capital."]).text
+    'Lima'
     """
 
     data: bytes | None = field(default=None, repr=False)
@@ -78,12 +96,11 @@ class Given:
 def in_path(
     path: Path, limits: Limits, tell: Callable[[str], None] = logger.warning
 ) -> list[Document | Given]:
-    """What is at a path: a document for each line of JSON lines, or file of a folder, else one.
+    """List the documents at a path: one per line of JSON lines, one per file of a folder, else one.
 
-    A folder is read by name, its files before the folders in it; hidden files and folders, links
-    and files of other kinds are passed over. `tell` gets what was passed over. Raises DocumentError
-    for a folder without documents, and for what is neither (a pipe may never end), InputError for
-    too many.
+    The files of a folder come by name, before its folders; hidden files and folders, links and
+    other kinds of files are skipped, and reported to `tell`. Raises DocumentError for a folder
+    without documents and for pipes, which may never end, InputError for too many documents.
     """
     try:
         mode = path.stat().st_mode
@@ -110,8 +127,8 @@ def in_path(
 
 
 def _listed(folder: Path) -> Iterator[Path]:
-    """The files of a folder by name, then those of the folders in it, without links and hidden
-    ones. Raises DocumentError where one cannot be opened.
+    """Yield the files of a folder by name, then those of its folders, without links and hidden
+    ones. Raises DocumentError if a folder cannot be opened.
     """
 
     def fail(error: OSError) -> NoReturn:
@@ -136,7 +153,7 @@ def _in_file(path: Path, limits: Limits, tell: Callable[[str], None]) -> Iterato
 
 
 class DocumentReader(Closing):
-    """Reads documents, each within the limits of the settings. Not thread-safe."""
+    """Reads documents within the limits of the settings. Not thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         chosen, self._limits = settings.documents, settings.limits
@@ -150,10 +167,10 @@ class DocumentReader(Closing):
         self._sandbox = Sandbox(self._options)
 
     def read(self, given: Sequence[Document | Given], until: float = inf) -> tuple[Document, ...]:
-        """The documents with their texts, ranks from 1; none is begun after `until` (monotonic).
+        """Read the documents, with ranks from 1, within the monotonic time `until`.
 
-        Raises DocumentError for the first that cannot be read, ConfigurationError where an
-        extractor is not installed.
+        Raises DocumentError for the first that cannot be read, ConfigurationError if an extractor
+        is not installed.
         """
         unread = [one for one in given if isinstance(one, Given)]
         fetched = self._fetched([one.url for one in unread if one.is_address], until)
@@ -169,11 +186,11 @@ class DocumentReader(Closing):
         return tuple(read)
 
     def close(self) -> None:
-        """End the process that finds texts."""
+        """End the process that extracts texts."""
         self._sandbox.close()
 
     def _read(self, given: Given, fetched: Iterator[Raw | BaseException], until: float) -> Document:
-        """The document of bytes that are given or fetched. Raises PageError, OSError."""
+        """Read one document. Raises PageError, OSError."""
         from radarstream.connectors.webpages.reading import text_of
 
         raw = next(fetched) if given.is_address else self._loaded(given)
@@ -185,7 +202,7 @@ class DocumentReader(Closing):
         return Document(1, text, given.title, given.url, given.published_at, pages)
 
     def _loaded(self, given: Given) -> Raw:
-        """The bytes that are given, or in a file. Raises PageError, OSError."""
+        """Return the bytes of `data` or of a file. Raises PageError, OSError."""
         data, media_type, most = given.data, given.media_type, self._options.page_bytes
         if given.path is not None:
             with given.path.open("rb") as file:
@@ -197,7 +214,7 @@ class DocumentReader(Closing):
         return Raw(data, kind.strip(), charset.partition("charset=")[2].strip(' "'))
 
     def _fetched(self, urls: Sequence[str], until: float) -> Iterator[Raw | BaseException]:
-        """The pages at addresses, or why each did not come."""
+        """Fetch pages; failures are returned as errors."""
         if not urls:
             return iter(())
         from radarstream.connectors.webpages.fetching import CheckedTransport
@@ -205,11 +222,11 @@ class DocumentReader(Closing):
 
         transport = CheckedTransport(allow=self._may_fetch)
         fetching = fetch_all(urls, self._options, transport, until - monotonic())
-        with ThreadPoolExecutor(1) as thread:  # the caller's may run an event loop
+        with ThreadPoolExecutor(1) as thread:  # because the caller's may run an event loop
             return iter(thread.submit(run, fetching).result())
 
     def _may_fetch(self, address: "Address", port: int) -> bool:
-        """Whether the settings allow to fetch from an address."""
+        """Whether the settings allow fetching from an address."""
         from radarstream.connectors.webpages.fetching import is_public
 
         return is_public(address, port) or any(address in network for network in self._networks)
@@ -222,7 +239,7 @@ def check_size(text: str, name: str, limits: Limits) -> None:
 
 
 def unread_because(name: str, error: Exception) -> DocumentError:
-    """The error of a document that was not read."""
+    """Return the error for a document that cannot be read."""
     if isinstance(error, OSError):
         return DocumentError(name, "file", f"cannot be read: {error.strerror or 'no reason given'}")
     word = str(error) if str(error) in WHY else "parse_crash"

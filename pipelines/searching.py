@@ -1,4 +1,4 @@
-"""The search service as this project uses it: paid from the month's budget, asked for more."""
+"""Searches by the configured service, within the budget of the month, with further searches."""
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -34,29 +34,29 @@ SEARCHES: Final[Registry[SearchService]] = Registry(
     {service.name: service for service in (SerpApi, SearXng, Brave, Tavily)},
     kind="search service",
 )
-# All that was found so far, and more each time. The answers that are sent are not searched for.
+# Yields all results so far, more each time. Receives answers, which are not searched for.
 Finding = Generator[SearchSnapshot, Sequence[str] | None, None]
 
-# A snapshot for a request. Raises SearchError, and ConfigurationError to stop everything.
+# Returns a snapshot for a request. Raises SearchError, and ConfigurationError, which ends the job.
 Search = Callable[[SearchRequest], SearchSnapshot]
 
 logger = logging.getLogger(__name__)
 
 
 def search_service(options: SearchOptions) -> SearchService:
-    """The service that the settings name. Raises ConfigurationError."""
+    """Create the configured service. Raises ConfigurationError."""
     return SEARCHES.build(options.name, options.options)
 
 
 def search_client(options: SearchOptions) -> "SearchClient":
-    """A client of that service, with its key. Raises ConfigurationError."""
-    from radarstream.connectors.search.client import SearchClient  # loads the web's libraries
+    """Create a client of that service, with its key. Raises ConfigurationError."""
+    from radarstream.connectors.search.client import SearchClient  # slow to import
 
     return SearchClient(search_service(options), options)
 
 
 def check_search(options: SearchOptions) -> str:
-    """Say whether the service answers and takes the key, without a search. Raises SearchError,
+    """Say that the service answers and accepts the key, without a search. Raises SearchError,
     ConfigurationError.
     """
     with closing(search_client(options)) as client:
@@ -67,8 +67,8 @@ def check_search(options: SearchOptions) -> str:
 def opened_search(
     settings: Settings, clock: Clock, *, pages: bool = False
 ) -> Iterator[tuple[Search, SearchCounts]]:
-    """Yield a search that pays from the month's budget in the state database, and what it counts.
-    With `pages` it also reads the pages that it finds, if `watch.fetch_pages` says so.
+    """Yield a search that books credits in the state database, and its counts. With `pages` and
+    `watch.fetch_pages`, it also reads the pages of the results.
     """
 
     def spend(amount: int) -> bool:
@@ -98,11 +98,11 @@ def opened_search(
 def searches(
     search: Search, request: SearchRequest, further: int, answers: Sequence[str] = ()
 ) -> Finding:
-    """Yield what a request finds, then that with the results of up to `further` more searches.
+    """Yield the results of a request, then those of up to `further` more searches added.
 
-    Each of these asks for ten more: the next ones of the results, and at last, or where these had
-    nothing new, those of `other_words` without the `answers`. A further search that fails is the
-    last. Raises as `search` does at the first.
+    Each asks for ten more results; the last one, or one after a search without new results, asks
+    for `other_words` without the `answers`. A failed further search is the last. The first search
+    raises as `search`.
     """
     found = search(request)
     answers = (yield found) or answers
@@ -126,7 +126,7 @@ def searches(
 
 
 def joined(before: SearchSnapshot, more: SearchSnapshot) -> SearchSnapshot:
-    """The later snapshot with the documents of both, each address once, the earlier ones first."""
+    """Return the later snapshot with the documents of both, each address once."""
     documents = (*before.documents, *more.documents)
     both = before.retrieval, more.retrieval
     retrieval = more.retrieval and replace(
@@ -138,10 +138,10 @@ def joined(before: SearchSnapshot, more: SearchSnapshot) -> SearchSnapshot:
 
 
 def other_words(question: str, answers: Sequence[str]) -> str:
-    """The content words of a question, in their order, without whole answers that it names.
+    """Return the content words of a question, in order, without answers that it names.
 
-    Empty where fewer than two are left, and where these are all that the question says. Function
-    words are known of English alone.
+    "" if fewer than two are left, or if these are all words of the question. Only English function
+    words are known.
 
     >>> other_words("Is Lima or Cusco the capital of Peru?", ["Lima", "The city of Cusco", "Cusco"])
     'capital peru'
@@ -159,6 +159,6 @@ def _content(text: str) -> str:
 
 
 def answers_in(event: AnswerEvent) -> tuple[str, ...]:
-    """The answer of an event, or what would have been one, and its strongest rival."""
+    """Return the answer or candidate of an event, and its strongest rival."""
     rival = event.support.rival_answer if event.support else None
     return tuple(answer for answer in (event.verdict.weighed, rival) if answer)

@@ -123,7 +123,7 @@ class ScriptedTokens(Scripted):
     generator: ScriptedGenerator = field(default_factory=ScriptedGenerator)
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Return (r, t) logarithms per query, for t bytes of its continuation. Raises ModelError."""
+        """Return (r, t) logarithms per query, a column per byte of the continuation."""
         self.begin(queries)
         return [continuation_rows(self._replies(q.prompts), q.continuation) for q in queries]
 

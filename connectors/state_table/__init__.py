@@ -1,1 +1,1 @@
-"""The state table: one small row per query, the outbox of unsent events, the response cache."""
+"""The state database: one small row per query, the outbox of unsent events, the response cache."""

@@ -1,9 +1,8 @@
-"""The right to be forgotten: delete a query, or a user, with all rows that this database has of it.
+"""Deletes a query or a user with all their rows, for the right to be forgotten.
 
-All or nothing; doing it again deletes what appeared since. Rows of others stay as they are: an
-attribution of another query that searched the archive may show pages of this one, and people quote
-questions in comments and notes. The bytes of the deleted rows are in the database's files until
-`compact`: a deleted row stays in its page, and in pages of indexes, until the space is used again.
+All rows are deleted or none. Rows of others stay: attributions of other queries may have pages of
+this one, and people quote questions in comments and notes. The bytes of deleted rows stay in the
+database's files until `compact`, or until their space is used again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +38,7 @@ from radarstream.schemas.events import AnswerEvent, RejectedEvent
 from radarstream.schemas.names import plain_name
 from radarstream.schemas.users import user_name
 
-# The topics whose events have the query as their key; a dead letter's key is its source.
+# The topics whose events have the query as key; the key of a dead letter is its source.
 KEYED_TOPICS: Final = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, RejectedEvent))
 ABOUT_INCIDENTS: Final = (t.KEPT_ANSWERS, t.COMPLAINTS, t.INCIDENTS, t.QUARANTINE)
 OF_USERS: Final = {
@@ -59,12 +58,11 @@ Statements = Mapping[str, Sequence[Delete | Update]]
 
 
 def forget(engine: Engine, query_id: str, question: str | None) -> dict[str, int | None]:
-    """Delete what the database has of a query; return how many rows, by what they were.
+    """Delete the rows of a query; return their number by kind.
 
-    `corpus_texts` are those that no other query had found, `incidents` everything about wrong
-    answers; `logged_actions` stay, without what they said of the query. Other questions lose
-    nothing but `cached_embeddings`, which do not tell what they are about. Without a question,
-    nobody looks for what is found by its words: such counts are None.
+    `corpus_texts` are those that no other query found; `logged_actions` stay without the query. All
+    `cached_embeddings` go, because their question is unknown. Without a `question`, the kinds that
+    are found by its words are skipped, with the count None.
     """
     asked = t.USER_QUESTIONS.c.question
     words, outbox = question or "", t.OUTBOX.c
@@ -82,7 +80,7 @@ def forget(engine: Engine, query_id: str, question: str | None) -> dict[str, int
         ],
         "watchlist": _of_query(query_id, t.WATCHLIST),
         **(by_words if question is not None else {}),
-        "logged_actions": _unnamed(query_id),  # while the incidents are there
+        "logged_actions": _unnamed(query_id),  # before the incidents, which it needs
         "incidents": _of_query(query_id, *ABOUT_INCIDENTS),
         "answer_events": _of_query(query_id, t.KEPT_EVENTS),
     }
@@ -96,11 +94,10 @@ def forget(engine: Engine, query_id: str, question: str | None) -> dict[str, int
 
 
 def forget_user(engine: Engine, name: str) -> dict[str, int | None]:
-    """Delete a user; return how many rows, by what they were.
+    """Delete the rows of a user; return their number by kind.
 
-    Somebody added under the same name later starts anew. `complaints` and the `action_log` are
-    records of others, too: they keep what was said and done, under a random name, and complaints
-    lose their comments.
+    `complaints` and the `action_log` concern others too: they stay under a random name, and
+    complaints lose their comments.
     """
     senders = {plain_name(name), user_name(name)}
     name, nobody = user_name(name), f"forgotten-{token_hex(8)}"
@@ -129,7 +126,7 @@ def _of_query(query_id: str, *tables: Table) -> list[Delete]:
 
 
 def _unnamed(query_id: str) -> list[Update]:
-    """Take a query out of the action log: its id, and what was said of its incidents."""
+    """Remove a query from the action log: its id, and details about its incidents."""
     log, incidental = t.ACTION_LOG.c, (t.COMPLAINTS, t.INCIDENTS)
     passages = log.target.startswith(f"{query_id} ", autoescape=True)  # its texts in quarantine
     incidents = union(*(select(i.c.incident).where(i.c.query_id == query_id) for i in incidental))
@@ -139,7 +136,7 @@ def _unnamed(query_id: str) -> list[Update]:
 
 
 def _executed(connection: Connection, statements: Statements) -> dict[str, int | None]:
-    """Run statements; how many rows they changed, by name."""
+    """Run statements; return how many rows they changed, by name."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
     return {
@@ -149,10 +146,11 @@ def _executed(connection: Connection, statements: Statements) -> dict[str, int |
 
 
 def compact(engine: Engine) -> str:
-    """Rewrite a SQLite database so that its files hold no bytes of deleted rows.
+    """Rewrite a SQLite database so that its files have no bytes of deleted rows.
 
-    Return in a sentence where such bytes still are; "" for nowhere. On a server a rewrite is for
-    its administrator to do. Needs as much free space as the database; nobody else writes meanwhile.
+    Returns a sentence about where such bytes still are, "" if nowhere. On a server, an
+    administrator must rewrite it. Needs as much free space as the database; others cannot write
+    meanwhile.
     """
     if engine.dialect.name != "sqlite":
         return ON_SERVER

@@ -1,6 +1,6 @@
-"""What persons said about sites, and which sites taught wrong answers that are on record.
+"""Persons' verdicts about sites, and the wrong answers that sites taught.
 
-A word about a name holds for all names below it: the nearest name to a page's host decides.
+A verdict about a name holds for all names below it; the longest name of a page's host decides.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,15 +29,15 @@ _S, _I, _Q = SOURCE_VERDICTS.c, INCIDENTS.c, QUARANTINE.c
 
 
 class SourceVerdict(StrEnum):
-    """A person's word about a site."""
+    """A person's verdict about a site."""
 
-    PARDONED = "pardoned"  # its documents stay, though a name above it is blocked
+    PARDONED = "pardoned"  # its documents stay, even if a name above it is blocked
     BLOCKED = "blocked"  # its documents are left out
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """A page whose text was removed because it taught a wrong answer."""
+    """A page whose text is in quarantine because it taught a wrong answer."""
 
     incident: str
     query_id: str
@@ -49,7 +49,7 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A site or host: a person's word, and the wrong answers it taught, newest first."""
+    """A site or host with a person's verdict, and the wrong answers it taught, newest first."""
 
     domain: str
     verdict: SourceVerdict | None = None
@@ -60,22 +60,22 @@ class Source:
 def judge(
     connection: Connection, domain: str, verdict: SourceVerdict | None, note: str | None, at_ms: int
 ) -> None:
-    """Write a person's word about a name; None takes it back."""
+    """Write a person's verdict about a name; None revokes it."""
     reason = note and clean(note)[:NOTE_CHARACTERS]
     row = {"domain": domain, "verdict": verdict, "note": reason, "decided_ms": at_ms}
     db.upsert(connection, SOURCE_VERDICTS, row)
 
 
 def hold(connection: Connection, domain: str) -> Source:
-    """Lock the row of a name, made if there is none; return what a person said of it."""
-    # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
+    """Lock the row of a name, inserting it if it is missing; return its verdict."""
+    # The insert comes first, because on SQLite only a write takes the lock.
     db.insert_new(connection, SOURCE_VERDICTS, {"domain": domain, "decided_ms": 0})
     held = select(SOURCE_VERDICTS).where(_S.domain == domain).with_for_update()
     return _judged(connection.execute(held).one())
 
 
 def blocked(engine: Engine, snapshots: Sequence[SearchSnapshot]) -> list[tuple[Document, ...]]:
-    """Per snapshot the documents of blocked sources; one query for all of them."""
+    """Return the documents of blocked sources per snapshot, by one query."""
     names = {url: names_of(url) for s in snapshots for url in {d.url for d in s.documents}}
     known = _verdicts(engine, {name for found in names.values() for name in found})
 
@@ -87,7 +87,7 @@ def blocked(engine: Engine, snapshots: Sequence[SearchSnapshot]) -> list[tuple[D
 
 
 def list_sources(connection: Connection) -> list[Source]:
-    """Return blocked names first, then by the number of wrong answers, most first."""
+    """Return sources: blocked ones first, then by the number of wrong answers, most first."""
     rows = map(_judged, connection.execute(select(SOURCE_VERDICTS)))
     sources = {source.domain: source for source in rows if source.verdict}
     for site, blame in groupby(sorted(_blame(connection), key=_site_of), key=_site_of):
@@ -97,7 +97,7 @@ def list_sources(connection: Connection) -> list[Source]:
 
 
 def find_source(connection: Connection, domain: str) -> Source:
-    """Return what is known of a name, with the wrong answers of all names below it."""
+    """Return a source, with the wrong answers of all names below it."""
     row = connection.execute(select(SOURCE_VERDICTS).where(_S.domain == domain)).one_or_none()
     known = Source(domain) if row is None else _judged(row)
     mine = (one for one in _blame(connection) if domain in names_of(one.url))
@@ -105,7 +105,7 @@ def find_source(connection: Connection, domain: str) -> Source:
 
 
 def _blame(connection: Connection) -> Iterator[Blame]:
-    """Every flagged text of incidents that remove texts, but those that a person let back in."""
+    """Yield the flagged texts of incidents that remove texts, except released ones."""
     let_in = select(_Q.incident, _Q.text_key).where(_Q.released)
     released = {tuple(row) for row in connection.execute(let_in)}
     removing = select(STORED_EVENT).where(_I.status.in_(REMOVING)).order_by(_I.incident)

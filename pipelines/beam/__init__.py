@@ -1,1 +1,1 @@
-"""The Beam graph; the only package that imports apache_beam."""
+"""The Beam graph, the only package that imports apache_beam."""

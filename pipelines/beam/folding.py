@@ -1,6 +1,6 @@
-"""The ordered step per query: fold snapshots into memory in event-time order, in one SQL
-transaction per query with the events, by a compare-and-set on the row's step. Queries advance in
-lockstep, so that model calls share batches. No Beam here: `graph` wraps it.
+"""The fold: concludes the snapshots of each query in event-time order, and writes memory and events
+in one transaction per query, if no other worker changed the row. Queries advance in lockstep, so
+that they share calls of models. `graph` wraps it for Beam.
 """
 
 from collections import deque
@@ -44,7 +44,7 @@ ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Recorded(Generic[ValueT_co]):
-    """What a step of the round made of a snapshot, with the record it came in."""
+    """The value of a snapshot after a step of the round, with its record."""
 
     record: RawRecord
     value: ValueT_co
@@ -52,14 +52,14 @@ class Recorded(Generic[ValueT_co]):
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A record that a step gave up on, with the dead letter it became."""
+    """A record that failed at a step, with its dead letter."""
 
     record: RawRecord
     letter: DeadLetter
 
 
 def failed(record: RawRecord, error: Failure) -> DeadLetter:
-    """Park a record that a model did not answer for, or that the defence refused."""
+    """Return the dead letter for a failed model call, or for an error of the defence."""
     if isinstance(error, ModelError):
         return dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, str(error)))
     detail = f"{type(error).__name__}: {error}"
@@ -69,7 +69,7 @@ def failed(record: RawRecord, error: Failure) -> DeadLetter:
 def gathered(
     pipeline: DefensePipeline[Any], batch: Sequence[Recorded[SearchSnapshot] | Parked]
 ) -> list[Recorded[Ready] | Parked]:
-    """The evidence of the batch's snapshots, in order; failing ones become dead letters."""
+    """Gather the evidence of a batch, in order; failed snapshots become dead letters."""
     living = [item for item in batch if not isinstance(item, Parked)]
     made = iter(pipeline.gather([item.value for item in living]) if living else ())
     return [
@@ -78,7 +78,7 @@ def gathered(
 
 
 def outcome_of(record: RawRecord, made: Ready | Failure) -> Recorded[Ready] | Parked:
-    """What was gathered of a record; a dead letter where it failed."""
+    """Return the gathered evidence of a record, or its dead letter."""
     if isinstance(made, Failure):
         return Parked(record, failed(record, made))
     return Recorded(record, made)
@@ -87,18 +87,18 @@ def outcome_of(record: RawRecord, made: Ready | Failure) -> Recorded[Ready] | Pa
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
 Outcome = AnswerEvent | DeadLetter
-# The graph: folds records into the state table and the outbox, and returns what happened. All or
-# nothing per query; calling it again with the same records folds nothing twice.
+# The graph: folds records into the state table and the outbox, and returns the outcomes. Each query
+# is folded whole or not at all; repeating a call with the same records folds nothing twice.
 Batch = Callable[[Sequence[RawRecord]], list[Outcome]]
 Item = Recorded[Ready]
 Write = Callable[[Connection], object]
-# An answer and what it was made of -> what else to write; must not fail for what a page says.
+# An event and its snapshot -> a further write in the fold; no page may make it fail.
 Witness = Callable[[AnswerEvent, Chosen], Write]
 
 
 @dataclass(slots=True)
 class QueryProgress:
-    """One query on its way through this bundle; with `damage` nothing of it can be folded."""
+    """The progress of one query in a bundle; with `damage`, its snapshots cannot be folded."""
 
     waiting: deque[Item]
     stored: MemoryRow | None
@@ -117,13 +117,13 @@ def fold_queries(
     log_epoch: str,
     witnesses: Sequence[Witness] = (),
 ) -> Iterator[Outcome]:
-    """Fold each query's snapshots into its row; yields what was newly answered, or dead.
+    """Fold each query's snapshots into its row; yield new answers and dead letters.
 
-    A record with a place in a log is folded by it, so that reading it again differs from reading it
-    too late. In a bounded replay the event time is the place, in a log named `log_epoch`: a resumed
-    replay skips what it has folded. What `witnesses` write is in the transaction of the query.
-    Snapshots of a query with a damaged row become dead letters. Raises StateConflictError if
-    another worker moved a row, ConfigurationError if the rows are another defence's.
+    By its place in a log, a record that is read again is distinguished from a late one. In a
+    bounded replay, the event time is the place in a log named `log_epoch`, so that a resumed replay
+    skips folded records. `witnesses` write in the query's transaction. Snapshots of a query with a
+    damaged row become dead letters. Raises StateConflictError if another worker changed a row,
+    ConfigurationError if another defence wrote the rows.
     """
     rows = load(engine, list(snapshots))
     queries = {
@@ -160,7 +160,7 @@ def fold_queries(
 def start(
     pipeline: DefensePipeline[Any], engine: Engine, row: MemoryRow | None, readies: Sequence[Item]
 ) -> QueryProgress:
-    """Begin where the query's row left off."""
+    """Begin a query at its row."""
     ordered = deque(sorted(readies, key=folding_order))
     progress = QueryProgress(ordered, stored=row, current=row, memory=pipeline.initial_memory())
     if row is None:
@@ -176,13 +176,13 @@ def start(
 
 
 def folding_order(ready: Item) -> tuple[int, str, int]:
-    """Within a query: event time, then place in the source."""
+    """Return the sort key within a query: event time, then place in the source."""
     record = ready.record
     return ready.value.chosen.snapshot.observed_at_ms, record.source, record.position
 
 
 def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
-    """Raise InputError for a row of another defence, ConfigurationError where most rows are."""
+    """Raise InputError for a row of another defence, ConfigurationError if most rows are of it."""
     if row.defense == name:
         return
     if row.defense in DEFENSES and 2 * count(engine, name) < count(engine):
@@ -194,7 +194,7 @@ def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
 
 
 def next_to_fold(progress: QueryProgress, log_epoch: str) -> Item | None:
-    """Take the query's next new snapshot; park what is late, and all of a damaged memory."""
+    """Return the query's next new snapshot; park late ones, and all if the memory is damaged."""
     while progress.waiting:
         ready = progress.waiting.popleft()
         as_of_ms = ready.value.chosen.snapshot.observed_at_ms
@@ -214,7 +214,7 @@ def next_to_fold(progress: QueryProgress, log_epoch: str) -> Item | None:
 
 
 def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
-    """By how much a snapshot is late, in words that folding it again gives, too."""
+    """Say how late a snapshot is, in words that a repeated fold gives too."""
     query, until = one_line(snapshot.query.id, QUERY_CHARACTERS), "now"
     if row is not None:
         until = stored_time(row.as_of_ms)
@@ -224,19 +224,19 @@ def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
 
 
 def log_position(ready: Item, log_epoch: str) -> LogPosition:
-    """Return the record's place in its log; in a bounded replay the event time stands for it."""
+    """Return the record's place in its log, in a bounded replay by the event time."""
     as_of_ms = ready.value.chosen.snapshot.observed_at_ms
     return ready.record.log or LogPosition(log_epoch, BOUNDED_LOG, as_of_ms)
 
 
 def park(progress: QueryProgress, letter: DeadLetter, ready: Item) -> None:
-    """Send a record to the dead letters, in the transaction of its query."""
+    """Add a dead letter to the transaction of its query."""
     progress.dead.append(letter)
     progress.outgoing.append(outbox_record(letter, lane=lane_of(ready.record)))
 
 
 def lane_of(record: RawRecord) -> int:
-    """Return the outbox lane of a record: the partition it came from."""
+    """Return the outbox lane of a record: its partition."""
     return record.log.partition if record.log else BOUNDED_LOG
 
 
@@ -246,7 +246,7 @@ def row_after(
     snapshot: SearchSnapshot,
     position: LogPosition,
 ) -> MemoryRow:
-    """Build the state row once this snapshot is folded."""
+    """Return the row after the fold of a snapshot."""
     return MemoryRow(
         query_id=snapshot.query.id,
         defense=pipeline.name,
@@ -260,7 +260,7 @@ def row_after(
 
 
 def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
-    """Collect the answer and one attribution event per document that was read and not trusted."""
+    """Return the answer event, and a rejected event per document that was read and not kept."""
     cited = {source.rank: source for source in event.sources}
     attributions = [
         RejectedEvent(
@@ -287,8 +287,8 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
 
 
 def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
-    """What else a folded answer leaves behind, in the fold's own transaction: events for histories
-    and the console, what answers were made of for complaints, and the pages for the corpus.
+    """Return the further writes of a fold: events for histories and the console, snapshots for
+    complaints, and pages for the corpus.
     """
     serving, attribution = settings.serving, settings.attribution
     witnesses: list[Witness] = []
@@ -304,6 +304,6 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
         )
     if settings.corpus.archive:
         corpus = shared_corpus(settings)
-        # Also pages that a reranker dropped: they may be the best for the next question.
+        # Also pages that a reranker dropped, which another question may need.
         witnesses.append(lambda _, chosen: partial(corpus.archive, snapshot=chosen.usable))
     return tuple(witnesses)

@@ -1,13 +1,12 @@
-r"""The graph of every job, top to bottom, and its runner in this process.
+r"""The graph of every job, and its runner in this process.
 
     decode -> gather -> fold by query -> answers
        \_________\____________\-> dead letters -> outbox
 
-State and outgoing events are in the database when the run has ended; the caller publishes them.
-Models are asked on batches of whole snapshots, whose prompts go in one call: no shuffle is needed.
-The graph runs once over files, or over one batch after another: `MicroBatch` translates it once,
-which takes half a second. The runner pickles the steps, so records and outcomes pass through a slot
-of this module.
+After a run, state and unsent events are in the database; the caller publishes them. Models get
+batches of whole snapshots, without a shuffle. A replay runs the graph once over files, a job for
+one batch after another: `MicroBatch` translates it once, which takes half a second. The runner
+pickles the steps, so that records and outcomes pass through a slot of this module.
 """
 
 import copy
@@ -48,17 +47,17 @@ from radarstream.schemas.errors import InputError
 from radarstream.schemas.records import OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
-NO_LOG = ""  # every record says its place in its log itself
+NO_LOG = ""  # every record has its place in a log
 READY = "ready"
 DEAD = "dead"
 
 
 class Element:
-    """The type of what flows between steps, as the graph declares it to Beam."""
+    """The declared type of the elements between steps."""
 
 
 class ElementCoder(FastCoder):
-    """Pickles elements without telling sizes, for which Beam's own coder pickles many of them."""
+    """Pickles elements without estimating sizes, for which Beam's coder pickles them again."""
 
     encoder = staticmethod(partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL))
 
@@ -66,7 +65,7 @@ class ElementCoder(FastCoder):
         return coder_impl.CallbackCoderImpl(self.encoder, pickle.loads, size_estimator=lambda _: 0)
 
     def is_deterministic(self) -> bool:
-        """Elements are no keys."""
+        """Return False: elements are not keys."""
         return False
 
 
@@ -74,7 +73,7 @@ registry.register_coder(Element, ElementCoder)
 
 
 class InBatches(beam.PTransform[Any, Any]):
-    """Gather the evidence of batches of the configured size; a bundle's last is smaller."""
+    """Gathers the evidence of batches of the configured size."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -98,7 +97,7 @@ class Gather(beam.DoFn):
         self.settings = settings
 
     def start_bundle(self) -> None:
-        """Look the pipeline up: once a bundle, since settings are compared by all they say."""
+        """Look the pipeline up, once per bundle because comparing settings takes time."""
         self.pipeline = shared_pipeline(self.settings)
 
     def process(self, batch: Sequence[Any]) -> Sequence[Any]:
@@ -107,9 +106,7 @@ class Gather(beam.DoFn):
 
 
 class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
-    """RawRecords -> Outcomes, and DeadLetters before the fold; `live` refuses times
-    in the future.
-    """
+    """RawRecords -> Outcomes, and DeadLetters before the fold; `live` refuses future times."""
 
     def __init__(self, settings: Settings, log_epoch: str, *, live: bool = False) -> None:
         super().__init__()
@@ -117,7 +114,7 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
         self.log_epoch = log_epoch
         self.live = live
 
-    # Two outputs: flattened into one, all would be pickled on their way. Not annotated, as below.
+    # Two outputs, because flattening would pickle all elements. Not annotated, as below.
     def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
         settings = self.settings
@@ -140,7 +137,7 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
         self.settings = settings
         self.live = live
 
-    # Annotated, Beam would warn at every start: it cannot name the type of several outputs.
+    # Not annotated, because Beam warns about the type of several outputs.
     def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
         return (
@@ -183,12 +180,12 @@ class ParkDead(beam.DoFn):
         self.records = []
 
     def process(self, parked: Parked) -> Iterator[Any]:
-        """Collect one dead letter, and tell of it."""
+        """Collect and emit one dead letter."""
         self.collect(parked)
         yield parked.letter
 
     def collect(self, parked: Parked) -> None:
-        """Take one dead letter to be written when the bundle ends."""
+        """Collect one dead letter until the end of the bundle."""
         self.records.append(outbox_record(parked.letter, lane=lane_of(parked.record)))
 
     def finish_bundle(self) -> None:
@@ -209,7 +206,7 @@ class FoldQueries(beam.DoFn):
         self.queries = {}
 
     def process(self, keyed: tuple[str, Iterable[Any]]) -> Iterator[Outcome]:
-        """Collect one query's snapshots; fold when enough queries are there."""
+        """Collect one query's snapshots; fold if there are enough queries."""
         query_id, readies = keyed
         self.queries[query_id] = list(readies)
         if len(self.queries) >= self.settings.batch.queries:
@@ -222,7 +219,7 @@ class FoldQueries(beam.DoFn):
             yield WindowedValue(outcome, window.max_timestamp(), (window,))
 
     def fold(self) -> Iterator[Outcome]:
-        """Fold what has been collected, so many queries at a time as the settings say."""
+        """Fold the collected snapshots, `batch.queries` queries at a time."""
         collected, self.queries = list(self.queries.items()), {}
         pipeline, engine = shared_pipeline(self.settings), shared_engine(self.settings)
         witnesses = witnesses_of(self.settings)
@@ -244,16 +241,17 @@ def key_by_query(item: Any) -> tuple[str, Recorded[Ready]]:
 
 def new_pipeline() -> beam.Pipeline:
     """Return an empty pipeline for the runner of this process."""
-    # "DirectRunner" would first try to download another runner's binary.
+    # "DirectRunner" would try to download the binary of another runner.
     return beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
 
 
 def run_replay(
     settings: Settings, source: Callable[[], Iterable[RawRecord]], log_epoch: str
 ) -> None:
-    """Replay every record of `source` (picklable) into the database of the settings. `log_epoch`
-    names the input: replaying it again folds nothing twice. Raises the project's errors, the step's
-    name appended.
+    """Replay every record of `source` (picklable) into the database of the settings.
+
+    `log_epoch` names the input; a repeated replay of it folds nothing twice. Raises the project's
+    errors, with the step's name appended.
     """
     pipeline = new_pipeline()
     (
@@ -271,7 +269,7 @@ def run_replay(
 
 
 def interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: inside a step Beam makes it a RuntimeError."""
+    """Whether Ctrl-C caused an error; inside a step, Beam turns it into a RuntimeError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -279,7 +277,7 @@ def interrupted(error: BaseException | None) -> bool:
 
 @dataclass(slots=True)
 class Slot:
-    """What the run at hand reads and what it has led to."""
+    """Records and outcomes of a run."""
 
     records: Sequence[RawRecord] = ()
     outcomes: list[Outcome] = field(default_factory=list)
@@ -290,22 +288,23 @@ _numbers = count()
 
 
 class MicroBatch:
-    """Records -> the AnswerEvents and DeadLetters they led to, all in the database on return; known
-    records lead to nothing. Raises what the steps raise, or RuntimeError from it. One thread at a
-    time.
+    """Records -> their AnswerEvents and DeadLetters, which are in the database on return.
+
+    Known records lead to nothing. Raises the errors of the steps, or RuntimeError from them. Not
+    thread-safe.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.number = next(_numbers)
         pipeline = self._pipeline()
-        # Parts of Beam that are not public; a test runs them with the Beam that is locked.
+        # Private parts of Beam, which a test runs with the locked version.
         pipeline.visit(group_by_key_input_visitor(True))
         environment = FnApiRunner()._default_environment  # noqa: SLF001
         self.translated = pipeline.to_runner_api(default_environment=environment)
 
     def __call__(self, records: Sequence[RawRecord]) -> list[Outcome]:
-        """Run the graph over the records; `batch` of the continuous job."""
+        """Run the graph over the records."""
         slot = SLOTS[self.number] = Slot(records)
         try:
             graph = copy.deepcopy(self.translated)
@@ -334,7 +333,7 @@ class TakeRecords(beam.DoFn):
         self.number = number
 
     def process(self, _: bytes) -> Iterator[RawRecord]:
-        """Yield every record of the run at hand."""
+        """Yield every record of the run."""
         yield from SLOTS[self.number].records
 
 

@@ -1,4 +1,4 @@
-"""Which polled records wait for older ones before they are folded."""
+"""Holds polled records back until older ones have arrived."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Waiting = dict[int, tuple[float, float, RawRecord]]
 
 @dataclass(slots=True)
 class Lane:
-    """One partition: where it was read to, its newest event time, and what waits, by offset."""
+    """One partition: its next offset, its newest event time, and the held records by offset."""
 
     epoch: str
     next_offset: int = -1
@@ -24,11 +24,11 @@ class Lane:
 
 @dataclass
 class HoldBack:
-    """Holds records until an event `lateness_s` younger was seen in their partition, or nothing
-    more came in it for that long; with 0 nothing is held.
+    """Holds a record until one that is `lateness_s` newer arrives in its partition, or none for
+    that time; with 0, it holds nothing.
 
-    Of two waiting records of a partition the older one is released first. `event_time` gives
-    seconds, or None for what is released at once. `read` may replace each record that comes in.
+    Older records are released first. `event_time` returns seconds, or None for a record to release
+    at once. `read` may replace each incoming record.
     """
 
     lateness_s: float
@@ -39,13 +39,13 @@ class HoldBack:
     def take(
         self, records: Sequence[RawRecord], now_s: float, unread: Mapping[int, int]
     ) -> list[RawRecord]:
-        """Take records in and return what may be folded; `unread` is what partitions have left."""
+        """Add records and return those to fold; `unread` has the records left by partition."""
         released = []
         for record in map(self.read, records):
             position = place(record)
             lane = self.lanes.get(position.partition)
             if lane is None or lane.epoch != position.epoch:
-                if lane is not None:  # the log was created anew: what waits cannot be read again
+                if lane is not None:  # a new log; held records cannot be read again
                     released += popped(lane.held, inf)
                 lane = self.lanes[position.partition] = Lane(position.epoch)
             lane.next_offset = position.offset + 1
@@ -62,12 +62,12 @@ class HoldBack:
         return released
 
     def keep_only(self, partitions: frozenset[int]) -> None:
-        """Drop what waits of partitions that another worker reads now."""
+        """Drop the held records of other partitions."""
         for partition in self.lanes.keys() - partitions:
             del self.lanes[partition]
 
     def next_offsets(self) -> dict[int, int]:
-        """Where a restart must read on, per partition: never past a record that still waits."""
+        """Return where a restart continues by partition: at the first held record, if any."""
         return {
             partition: min(lane.held, default=lane.next_offset)
             for partition, lane in self.lanes.items()
@@ -75,23 +75,23 @@ class HoldBack:
 
     @property
     def held(self) -> int:
-        """How many records are held back for older ones."""
+        """The number of held records."""
         return sum(len(lane.held) for lane in self.lanes.values())
 
 
 def hold_back(settings: Settings) -> HoldBack:
-    """Return what holds records back, as the settings want it."""
+    """Return a HoldBack for the settings."""
     job, limits = settings.job, settings.limits
 
     def read(record: RawRecord) -> RawRecord:
-        # With no lateness nothing is ordered by the event time: decoding can wait.
+        # Without lateness the event time is not needed, and decoding can wait.
         return decoded(record, limits=limits) if job.allowed_lateness_s else record
 
     return HoldBack(job.allowed_lateness_s, event_time_of, read=read)
 
 
 def event_time_of(record: RawRecord) -> float | None:
-    """Event time in seconds since 1970, as decoded or else as the bytes seem to say; or None."""
+    """Return the event time in seconds since 1970, decoded or from the bytes; or None."""
     if record.reason is not None:
         return None
     snapshot = record.snapshot
@@ -100,12 +100,14 @@ def event_time_of(record: RawRecord) -> float | None:
 
 
 def horizon(waiting: Waiting, time_s: float, taken_s: float) -> float:
-    """The event time to release: `time_s`, or later for what was taken at `taken_s` or before."""
+    """Return the event time up to which records are released: `time_s`, or the newest of records
+    that were taken at `taken_s` or before.
+    """
     return max([time_s, *(t for t, taken, _ in waiting.values() if taken <= taken_s)])
 
 
 def popped(waiting: Waiting, horizon_s: float) -> list[RawRecord]:
-    """Take out what is not younger than the horizon, the oldest first."""
+    """Remove and return the records up to the horizon, the oldest first."""
     ripe = sorted(
         (time_s, offset) for offset, (time_s, _, _) in waiting.items() if time_s <= horizon_s
     )
@@ -113,7 +115,7 @@ def popped(waiting: Waiting, horizon_s: float) -> list[RawRecord]:
 
 
 def place(record: RawRecord) -> LogPosition:
-    """Return the record's place in its log; ValueError for a record that came from none."""
+    """Return the record's place in its log. Raises ValueError if it has none."""
     if record.log is None:
         raise ValueError(f"{record.source}:{record.position} has no place in a log")
     return record.log

@@ -1,1 +1,1 @@
-"""One round: snapshots and memories in, events and memories out; `pipeline` has its order."""
+"""One round: from snapshots and memories to events and memories, in the order of `pipeline`."""

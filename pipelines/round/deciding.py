@@ -1,4 +1,4 @@
-"""From evidence and memory to a decision: verdict, support, and quotes with their pages."""
+"""Decides from evidence and memory: verdict, support, and quotes with their pages."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -28,16 +28,16 @@ from radarstream.schemas.memory import StateT
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from radarstream.schemas.verdict import DocumentVerdict, Excerpt, Reason, Verdict
 
-QUOTE_CHARACTERS = 400  # of a quote that an event holds
+QUOTE_CHARACTERS = 400  # of a quote in an event
 AROUND = 100  # characters before and after it
-# How many of the sites that are read may lie, None where no rule counts sites.
+# How many of the sites that were read may lie, None if the defence counts no sites.
 Rule = Callable[[Query], int | None]
 
 
 def undefended_answers(
     baseline: Defense[None] | None, evidences: Sequence[Evidence], models: Models, costs: Costs
 ) -> list[str | None]:
-    """What the baseline says of each snapshot; None without a baseline or where it fails."""
+    """Return the baseline's answer for each snapshot; None without one or after a failure."""
     if baseline is None:
         return [None] * len(evidences)
     with charging(Stage.UNDEFENDED, models, costs, evidences):
@@ -52,7 +52,7 @@ def decide(
     costs: Costs,
     rule: Rule,
 ) -> list[Decided[StateT] | Failure]:
-    """Run the defence on a snapshot of each query, in lockstep; no item pays for comparisons."""
+    """Run the defence on a snapshot of each query, in lockstep, and add the support."""
     known: list[Known] = [{} for _ in items]
     with charging(Stage.DEFENCE, models, costs, [evidence for evidence, _ in items]):
         outcomes = defended(defense, items, models, costs, known)
@@ -66,15 +66,15 @@ def defended(
     costs: Costs,
     known: Sequence[Known] | None = None,
 ) -> list[tuple[Verdict, StateT] | Failure]:
-    """The verdicts of a defence and the states after them; its relations go into `known`."""
-    heard: Sequence[Known] = [{} for _ in items] if known is None else known
+    """Return the verdicts of a defence and the new states; its relations are added to `known`."""
+    overheard: Sequence[Known] = [{} for _ in items] if known is None else known
 
     def in_one_form(
         part: Sequence[tuple[int, tuple[Evidence, StateT]]], asked: Models
     ) -> list[tuple[Verdict, StateT] | Failure]:
         defending = [
             costs.charged(
-                place, overhearing(refusable(defense.defend(evidence, state)), heard[place])
+                place, overhearing(refusable(defense.defend(evidence, state)), overheard[place])
             )
             for place, (evidence, state) in part
         ]
@@ -92,8 +92,8 @@ def weighed(
     models: Models,
     rule: Rule,
 ) -> list[Decided[StateT] | Failure]:
-    """Each verdict with its support, and whether its answer means something else than the previous
-    one. Relations that are not `known` are asked in one batch.
+    """Add to each verdict its support, and whether the answer differs in meaning from the previous
+    one. Relations that are not `known` are requested in one batch.
     """
     unclear: dict[int, Relate] = {}
     for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):
@@ -120,7 +120,7 @@ def weighed(
 def supported(
     evidence: Evidence, verdict: Verdict, state: StateT, known: Known, withstand: int | None
 ) -> Decided[StateT]:
-    """One verdict with its support, from relations that are all known."""
+    """Add the support to one verdict; all relations are `known`."""
     verdict = quoting(evidence, named_steering(evidence, verdict))
     answer, previous = verdict.weighed, verdict.memory.previous_answer
     if answer is None:
@@ -133,7 +133,7 @@ def supported(
 
 
 def named_steering(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """The verdict; a rejected document whose answer does not entail itself is told as steering."""
+    """Mark rejected documents whose answer does not entail itself as STEERING."""
     if evidence.relations is None:
         return verdict
     itself = np.diagonal(evidence.relations.entailment) < 0.5
@@ -146,7 +146,7 @@ def named_steering(evidence: Evidence, verdict: Verdict) -> Verdict:
 
 
 def quoting(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """The verdict, each atomic answer with the place and the words that say it."""
+    """Add the quotes of the atomic answers to a verdict."""
     answers = dict(zip((d.rank for d in evidence.documents), evidence.answers or (), strict=False))
     passages = {document.rank: document.passage for document in evidence.documents}
     documents = tuple(
@@ -157,7 +157,7 @@ def quoting(evidence: Evidence, verdict: Verdict) -> Verdict:
 
 
 def quoted(judged: DocumentVerdict, answer: AtomicAnswer, passage: str) -> DocumentVerdict:
-    """One document with the quote of its answer, or with the reason that it has none."""
+    """Add the quote of its answer to a document, or the reason why it has none."""
     if answer.not_in_text and judged.reason is Reason.UNINFORMATIVE:
         return replace(judged, reason=Reason.NOT_IN_TEXT)
     if answer.abstained or answer.quote is None:
@@ -166,8 +166,8 @@ def quoted(judged: DocumentVerdict, answer: AtomicAnswer, passage: str) -> Docum
 
 
 def excerpt_of(passage: str, quote: Quote) -> Excerpt:
-    """The words of a quote, at most `QUOTE_CHARACTERS`, with up to `AROUND` more on each side, in
-    whole words.
+    """Return a quote of at most `QUOTE_CHARACTERS`, with up to `AROUND` more on each side, in whole
+    words.
 
     >>> excerpt_of("Peru is large. Its capital is Lima. It is old.", (15, 35))
     Excerpt(before='Peru is large. ', match='Its capital is Lima.', after=' It is old.')
@@ -183,7 +183,7 @@ def excerpt_of(passage: str, quote: Quote) -> Excerpt:
 
 
 def with_unread(snapshot: SearchSnapshot, verdict: Verdict) -> Verdict:
-    """The verdict with the documents that nobody needed to read."""
+    """Add the documents that were not read to a verdict."""
     judged = {document.rank for document in verdict.documents}
     unread = [
         DocumentVerdict(document.rank, kept=False, reason=Reason.NOT_READ)
@@ -197,7 +197,7 @@ def with_unread(snapshot: SearchSnapshot, verdict: Verdict) -> Verdict:
 
 
 def with_pages(verdict: Verdict, snapshot: SearchSnapshot, read: Sequence[Document]) -> Verdict:
-    """The verdict with the page of each quote; `read` are the documents as they were read."""
+    """Add the page of each quote to a verdict; `read` are the documents as a model read them."""
     as_read = {document.rank: document for document in read}
     whole = {d.rank: d for d in snapshot.documents if d.pages and d.rank in as_read}
     documents = tuple(
@@ -210,9 +210,9 @@ def with_pages(verdict: Verdict, snapshot: SearchSnapshot, read: Sequence[Docume
 
 
 def page_of(document: Document, read: Document, quote: Quote) -> int | None:
-    """The page of a document that a quote of it, as it was `read`, is on, counted from 1.
+    """Return the page, from 1, of a quote in a document as it was `read`: whole or in parts.
 
-    What is read are parts of the text, or all of it. None for a quote of the title.
+    None for a quote in the title.
     """
     start = quote[0] - (len(read.passage) - len(read.text))
     if start < 0:

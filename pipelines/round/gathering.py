@@ -1,12 +1,10 @@
-"""What a defence is given of each snapshot: the documents that are not withheld, texts, atomic
-answers, relations. A step is one batch
-per model; an item that fails is an error in its place.
+"""Gathers the evidence of each snapshot: documents that are not withheld, texts, atomic answers,
+relations. A step is one batch per model; an item that fails is an error in its place.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from math import inf
 from time import monotonic
 from typing import NamedTuple
 
@@ -32,12 +30,12 @@ from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import Reason
 
-# The documents of each snapshot that no model may see, with the reasons.
+# Returns the documents of each snapshot that no model may see, with the reasons.
 Rule = Callable[[Sequence[SearchSnapshot]], Sequence[tuple[LeftOut, ...]]]
 
 
 def withhold(rules: Sequence[Rule], snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
-    """Take out what the rules say, one after the other. Ranks stay as they were."""
+    """Apply the rules one after the other; ranks stay."""
     return reduce(_without, rules, [Observed(snapshot) for snapshot in snapshots])
 
 
@@ -50,7 +48,7 @@ def _without(items: Sequence[Observed], rule: Rule) -> list[Observed]:
 
 
 def leave_out(item: Observed, left_out: Sequence[LeftOut]) -> Observed:
-    """Take documents out of a snapshot, and note them."""
+    """Remove documents from a snapshot, and note them."""
     gone = [document for document, _ in left_out]
     kept = tuple(document for document in item.snapshot.documents if document not in gone)
     shorter = replace(item.snapshot, documents=kept)
@@ -59,12 +57,12 @@ def leave_out(item: Observed, left_out: Sequence[LeftOut]) -> Observed:
 
 @dataclass(frozen=True)
 class Quarantined:
-    """What is in quarantine for queries at this moment, read once for all of them."""
+    """Withholds documents in quarantine, by one read for all snapshots."""
 
     engine: Engine
 
     def __call__(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[LeftOut, ...]]:
-        """The documents in quarantine."""
+        """Return the documents in quarantine."""
         keys = withheld_keys(self.engine, [snapshot.query.id for snapshot in snapshots])
 
         def held(snapshot: SearchSnapshot) -> tuple[Document, ...]:
@@ -77,24 +75,24 @@ class Quarantined:
 
 @dataclass(frozen=True)
 class Blocked:
-    """The documents of sources that a person blocked; one read for all snapshots."""
+    """Withholds documents of sources that a person blocked, by one read for all snapshots."""
 
     engine: Engine
 
     def __call__(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[LeftOut, ...]]:
-        """The documents of blocked sources."""
+        """Return the documents of blocked sources."""
         found = blocked(self.engine, snapshots)
         return [tuple((d, Reason.BLOCKED) for d in documents) for documents in found]
 
 
-# Whether nothing more need be read of evidence to which so many documents may still come.
+# Whether the evidence is enough, given the number of unread documents.
 Enough = Callable[[Evidence, float], bool]
-WithBefore = tuple[Evidence, Evidence | None]  # evidence, and what of it is related already
-Joined = tuple[Evidence, Evidence, frozenset[Signal]]  # these, and what the defence needs
+WithBefore = tuple[Evidence, Evidence | None]  # evidence, and its part with relations
+Joined = tuple[Evidence, Evidence, frozenset[Signal]]  # the same, and the needed signals
 
 
 class ReadingPlan(NamedTuple):
-    """What a defence needs of documents, and when it has read enough; without that it reads all."""
+    """The signals that a defence needs, and when it has read enough; without that it reads all."""
 
     needs: values.Needs
     enough: Enough | None
@@ -104,7 +102,7 @@ class ReadingPlan(NamedTuple):
 def gather(
     items: Sequence[values.Chosen], plan: ReadingPlan, models: Models, costs: Costs
 ) -> list[values.Ready | Failure]:
-    """Read the documents of snapshots until it is enough, see `read_on`."""
+    """Gather the evidence of snapshots, as `read_on`."""
     wholes = read([item.snapshot for item in items], plan.settings, models, costs)
     unread = [
         values.Ready(item, whole, part_of(whole, 0))
@@ -120,10 +118,10 @@ def read_on(
     models: Models,
     costs: Costs,
 ) -> list[values.Ready | Failure]:
-    """Read on in rank order, block by block, until `least` documents are read and it is enough.
+    """Read in rank order, block by block, until `least` documents are read and it is enough.
 
-    Each block of all snapshots is one batch per model; what is known is not asked again. A defence
-    that reads all, or needs no atomic answers, has one block.
+    Each block of all snapshots is one batch per model; known answers are not requested again. A
+    defence that reads all, or needs no atomic answers, has one block.
     """
     started = monotonic()
     needs, enough, reading = plan
@@ -162,7 +160,7 @@ def widen(
     models: Models,
     costs: Costs,
 ) -> list[Evidence | Failure]:
-    """Add what documents say to evidence, up to the given number of those of the whole snapshot."""
+    """Extend evidence to the given number of documents of the whole snapshot."""
 
     def ask(some: Sequence[tuple[Evidence, Evidence, int]]) -> list[Evidence | Failure]:
         blocks = [
@@ -187,14 +185,14 @@ def widen(
 
 
 def join(before: Evidence, block: Evidence) -> Evidence:
-    """Evidence with one more block of documents, not yet related."""
+    """Add a block of documents to evidence, without relations."""
     answers = None if block.answers is None else (before.answers or ()) + block.answers
     documents = before.documents + block.documents
     return replace(before, documents=documents, answers=answers, relations=None)
 
 
 def part_of(evidence: Evidence, documents: int) -> Evidence:
-    """The first documents of evidence with all that is known of them."""
+    """Return the evidence of the first documents."""
     answers = None if evidence.answers is None else evidence.answers[:documents]
     part = replace(
         evidence, documents=evidence.documents[:documents], answers=answers, relations=None
@@ -207,19 +205,14 @@ def part_of(evidence: Evidence, documents: int) -> Evidence:
 
 
 def most_of(whole: Evidence, reading: ReadingSettings) -> int:
-    """How many documents of a snapshot may be read."""
+    """Return how many documents of a snapshot may be read."""
     return min(len(whole.documents), reading.most_documents)
-
-
-def is_settled(evidence: Evidence, enough: Enough | None) -> bool:
-    """Whether nothing need be read, however many documents there may be elsewhere."""
-    return enough is not None and evidence.answers is not None and enough(evidence, inf)
 
 
 def read(
     snapshots: Sequence[SearchSnapshot], reading: ReadingSettings, models: Models, costs: Costs
 ) -> list[Evidence]:
-    """The texts that models read, long ones by their windows."""
+    """Return the documents as models read them, long ones by their windows."""
 
     def work(wanted: Sequence[SearchSnapshot]) -> list[SearchSnapshot]:
         with values.charging(values.Stage.READING, models, costs, wanted):
@@ -233,14 +226,14 @@ def read(
 
 
 def bare(snapshot: SearchSnapshot) -> Evidence:
-    """The documents of a snapshot as evidence."""
+    """Return the documents of a snapshot as evidence, without answers."""
     return Evidence(snapshot.query, snapshot.observed_at, snapshot.documents)
 
 
 def answer(
     evidences: Sequence[Evidence], needs: Sequence[frozenset[Signal]], models: Models, costs: Costs
 ) -> list[Evidence | Failure]:
-    """Add an answer from every document by itself, where it is needed."""
+    """Add the atomic answers of documents, if they are needed."""
 
     def in_one_form(
         part: Sequence[Evidence], asked: Models
@@ -265,8 +258,8 @@ def relate(
     costs: Costs,
     before: Sequence[Evidence | None] | None = None,
 ) -> list[Evidence | Failure]:
-    """Add the relations between the answers of each snapshot, where needed and not
-    known `before`.
+    """Add the relations between the answers of each snapshot, if needed; those of `before` are
+    known.
     """
 
     def ask(scorer: RelationScorer, some: Sequence[WithBefore]) -> list[Relations]:

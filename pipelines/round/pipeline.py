@@ -1,16 +1,17 @@
-"""A defence with its models and rules: from snapshots and memories to events and memories.
+"""The round: a defence with its models and rules, from snapshots and memories to events.
 
     withhold > rerank > read > answer > relate | decide > event
 
-What is left of the bar needs no memory: Beam does it (`gather`) before it groups by query, then
-`conclude`; the library does all (`run`). A caller with steps of its own puts them between
-`withhold`, whose snapshots it may shorten (see `Observed.left_out`), and `finish`. Lists keep their
-order; an item that fails is an error in its place.
+The steps before the bar need no memory: Beam runs them (`gather`) before it groups by query, then
+`conclude`; the library runs all (`run`). A caller with steps of its own runs them between
+`withhold` and `finish`, and may leave out documents (`Observed.left_out`). Lists keep their order;
+an item that fails is an error in its place.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Generic
 
 from radarstream.connectors.traces import traces
@@ -33,12 +34,11 @@ from radarstream.schemas.times import time_at
 
 @dataclass(frozen=True)
 class DefensePipeline(Generic[StateT]):
-    """Defends snapshots of many queries at once; holds no state.
+    """Defends snapshots of many queries at once; stateless.
 
-    `baseline` answers the same evidence without a defence, for comparison only. `sources` is read
-    at the decision, if the defence asks. `reading` says how far and which parts are read;
-    `reranker` chooses at most `keep` documents, which defence and baseline see; `rules` withhold
-    documents from all models.
+    `baseline` answers the same evidence without a defence, for comparison. `reading` says how much
+    of the documents is read; `reranker` chooses at most `keep` documents for defence and baseline;
+    `rules` withhold documents from all models.
     """
 
     name: str
@@ -57,7 +57,7 @@ class DefensePipeline(Generic[StateT]):
                 check_needs(method, self.models)
 
     def initial_memory(self) -> Memory[StateT]:
-        """The memory before the first snapshot."""
+        """Return the memory before the first snapshot."""
         return Memory(step=0, state=self.defense.initial_state())
 
     def run(
@@ -70,7 +70,7 @@ class DefensePipeline(Generic[StateT]):
     def finish(
         self, items: Sequence[tuple[Observed, Memory[StateT]]]
     ) -> list[Concluded[StateT] | Failure]:
-        """Answer from the documents that were not withheld."""
+        """Answer from the documents that were not left out."""
         ready = onward(self.rerank([observed for observed, _ in items]), self.gather_from)
         remembering = [
             one if isinstance(one, Failure) else (one, memory)
@@ -81,28 +81,28 @@ class DefensePipeline(Generic[StateT]):
     def answer(
         self, snapshot: SearchSnapshot, memory: Memory[StateT]
     ) -> tuple[AnswerEvent, Memory[StateT]]:
-        """Answer one snapshot. Raises ModelError, EvidenceError where the defence refuses it."""
+        """Answer one snapshot. Raises ModelError, and EvidenceError of the defence."""
         (outcome,) = self.run([(snapshot, memory)])
         if isinstance(outcome, Failure):
             raise outcome
         return outcome.event, outcome.memory
 
     def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Ready | Failure]:
-        """Everything that needs no memory."""
+        """Run the steps that need no memory."""
         return onward(self.rerank(self.withhold(snapshots)), self.gather_from)
 
     def gather_from(self, chosen: Sequence[Chosen]) -> list[Ready | Failure]:
-        """Read, answer and relate, as far as the defence needs it."""
+        """Read, answer and relate as far as the defence needs."""
         rounds = [(one.snapshot, one.begun) for one in chosen]
         work = partial(gathering.gather, chosen, self.reading_plan, self.models, self.meter)
         return traces().step(rounds, work)
 
     def withhold(self, snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
-        """Leave out the documents that no model may see."""
+        """Remove the documents that no model may see."""
         return gathering.withhold(self.rules, snapshots)
 
     def rerank(self, observed: Sequence[Observed]) -> list[Chosen | Failure]:
-        """Let the reranker, if there is one, choose among the documents that are left."""
+        """Let the reranker, if any, choose among the documents."""
         snapshots = [item.snapshot for item in observed]
         rounds = [(item.snapshot, traces().begin(item.trace)) for item in observed]
 
@@ -121,7 +121,7 @@ class DefensePipeline(Generic[StateT]):
     def conclude(
         self, items: Sequence[tuple[Ready, Memory[StateT]]], costs: Costs | None = None
     ) -> list[Concluded[StateT] | Failure]:
-        """Decide in lockstep, reading more if needed, and make events; `costs` replaces `meter`."""
+        """Decide in lockstep, reading more if needed; `costs` replaces `meter`."""
         rounds = [(ready.whole, ready.chosen.begun) for ready, _ in items]
         return traces().step(rounds, partial(self._concluded, items, costs or self.meter))
 
@@ -158,12 +158,12 @@ class DefensePipeline(Generic[StateT]):
     def read_on(
         self, items: Sequence[Ready], least: Sequence[int], costs: Costs
     ) -> list[Ready | Failure]:
-        """Read at least so many documents of each snapshot, and on until it is enough."""
+        """Read at least `least` documents of each snapshot, and on until it is enough."""
         return gathering.read_on(items, least, self.reading_plan, self.models, costs)
 
     def _least_read(self, ready: Ready, decision: Decided[StateT]) -> int:
-        """How many documents must be read for a decision: all for an answer that differs from the
-        last one, and `reading.unconfirmed` for one before which there is none.
+        """Return how many documents a decision needs: all for an answer that differs from the
+        previous one, `reading.unconfirmed` for the first answer.
         """
         most = gathering.most_of(ready.whole, self.reading)
         if decision.changed:
@@ -174,20 +174,20 @@ class DefensePipeline(Generic[StateT]):
 
     @property
     def reading_plan(self) -> gathering.ReadingPlan:
-        """What of the documents is read, and how far."""
+        """The needed signals, when to stop reading, and the settings of reading."""
         return gathering.ReadingPlan(self.needs, self.enough, self.reading)
 
     @property
     def enough(self) -> gathering.Enough | None:
-        """What says that nothing more need be read; None where everything is."""
+        """The defence's rule to stop reading; None if it reads all documents."""
         return getattr(self.defense, "enough", None)
 
     def needs(self, evidence: Evidence) -> frozenset[Signal]:
-        """The signals that the defence reads in a snapshot."""
+        """Return the signals that the defence needs for a snapshot."""
         return needs_at(self.defense, len(evidence.documents))
 
     def withstand_of(self, query: Query) -> int | None:
-        """How many lying sites its answer withstands; None where no rule counts sites."""
+        """Return how many lying sites the answer withstands; None if the defence counts none."""
         withstands: deciding.Rule | None = getattr(self.defense, "withstands", None)
         return None if withstands is None else withstands(query)
 
@@ -198,7 +198,7 @@ class DefensePipeline(Generic[StateT]):
         decision: Decided[StateT],
         undefended: str | None,
     ) -> Concluded[StateT]:
-        """The event, with the rules that its answer was given by, and the memory after it."""
+        """Make the event and the new memory."""
         snapshot, query = ready.chosen.snapshot, ready.chosen.snapshot.query
         withstand = self.withstand_of(query)
         paged = deciding.with_pages(decision.verdict, snapshot, ready.evidence.documents)
@@ -209,7 +209,8 @@ class DefensePipeline(Generic[StateT]):
         if confirmed:
             at = time_at(snapshot.observed_at_ms)  # as stored
             standing = StandingAnswer(verdict.answer, at)
-        settled = gathering.is_settled(ready.evidence, self.enough)
+        answered = ready.evidence.answers is not None
+        settled = self.enough is not None and answered and self.enough(ready.evidence, inf)
         event = AnswerEvent(
             query_id=query.id,
             question=query.text,

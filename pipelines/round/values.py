@@ -1,4 +1,4 @@
-"""What a snapshot is after each step of a round, and the steps' marks for whoever counts calls.
+"""The types of a snapshot after each step of a round, and the stages whose costs are counted.
 
 SearchSnapshot -> Observed -> Chosen -> Ready -> Decided -> Concluded
 """
@@ -28,14 +28,14 @@ Needs = Callable[[Evidence], frozenset[Signal]]  # the signals that a snapshot m
 
 
 class Stage(StrEnum):
-    """A stage whose calls of models and seconds are counted."""
+    """A stage whose model calls and seconds are counted."""
 
     RERANKING = "reranking"
     READING = "reading"
     ANSWERS = "atomic answers"
     RELATIONS = "relations"
     UNDEFENDED = "undefended answer"
-    DEFENCE = "defence"  # its final answer included
+    DEFENCE = "defence"  # includes the final answer
 
 
 # The models that a stage asks, as fields of `Models`.
@@ -52,7 +52,7 @@ PORTS: Final[dict[Stage, tuple[str, ...]]] = {
 def charging(
     stage: Stage, models: Models, costs: Costs, items: Sequence[Located]
 ) -> Iterator[None]:
-    """A context in which what is asked of the stage's models is charged to it, with its spans."""
+    """Charge calls of the stage's models within the block to the stage, and trace them."""
     asked = (getattr(models, port) for port in PORTS[stage])
     with traces().stage(stage, items), costs.stage(stage, *asked, records=len(items)):
         yield
@@ -60,9 +60,9 @@ def charging(
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A snapshot with the documents that models may see, and the others with the reasons.
+    """A snapshot with the documents that models may see, and the others with reasons.
 
-    `trace` is the traceparent of what asked, "" for nothing; None stands for the caller's span.
+    `trace` is the traceparent of the request, "" for none; None means the caller's span.
     """
 
     snapshot: SearchSnapshot
@@ -72,9 +72,9 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A snapshot with the documents that a defence is to see; all of them without a reranker.
+    """A snapshot with the documents that the defence sees; without a reranker all.
 
-    `begun` is the round's span, None where nothing is traced.
+    `begun` is the round's span, None without tracing.
     """
 
     reranked: Reranked
@@ -83,25 +83,25 @@ class Chosen:
 
     @property
     def snapshot(self) -> SearchSnapshot:
-        """The snapshot with the documents that were chosen."""
+        """The snapshot with the chosen documents."""
         return self.reranked.snapshot
 
     @property
     def usable(self) -> SearchSnapshot:
-        """The snapshot with all documents but those that a person or an incident ruled out."""
+        """The snapshot with all documents except withheld ones."""
         documents = (*self.snapshot.documents, *self.reranked.dropped)
         return replace(self.snapshot, documents=documents)
 
     def completed(self, event: AnswerEvent) -> AnswerEvent:
-        """The event with the documents that no defence saw, each at its rank with the reason."""
+        """Add the documents that the defence did not see to an event, at their ranks."""
         return with_left_out(self.reranked.completed(event), self.left_out)
 
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """A snapshot with the evidence that its defence needs.
+    """A snapshot with the evidence for the defence.
 
-    `whole` has the texts of all its documents; `evidence` those that were needed, with answers and
+    `whole` has the texts of all documents; `evidence` has those that were read, with answers and
     relations.
     """
 
@@ -112,10 +112,9 @@ class Ready:
 
 @dataclass(frozen=True)
 class Decided(Generic[StateT]):
-    """A verdict, the state after it, and what is behind the answer, None without one.
+    """A verdict, the new state, and the support of the answer, if any.
 
-    `changed` tells whether the answer differs in meaning from the last, None where there are no two
-    to compare.
+    `changed` is whether the answer differs in meaning from the previous one, None without one.
     """
 
     verdict: Verdict
@@ -126,7 +125,7 @@ class Decided(Generic[StateT]):
 
 @dataclass(frozen=True)
 class Concluded(Generic[StateT]):
-    """The event of a snapshot and the memory after it."""
+    """The event of a snapshot and the new memory."""
 
     chosen: Chosen
     event: AnswerEvent
@@ -136,7 +135,7 @@ class Concluded(Generic[StateT]):
 def onward(
     items: Sequence[InT | Failure], step: Callable[[Sequence[InT]], Sequence[OutT | Failure]]
 ) -> list[OutT | Failure]:
-    """Take a step with all that have not failed at once; a failure stays in its place."""
+    """Run a step on all items that have not failed; failures stay in their places."""
     alive = [item for item in items if not isinstance(item, Failure)]
     taken = iter(step(alive) if alive else ())
     return [item if isinstance(item, Failure) else next(taken) for item in items]
@@ -145,7 +144,7 @@ def onward(
 def where(
     wanted: Sequence[bool], items: Sequence[InT], work: Callable[[Sequence[InT]], Sequence[OutT]]
 ) -> list[OutT | None]:
-    """Call `work` once with the wanted items; None stands in the places of the others."""
+    """Call `work` once with the wanted items; the others have None in their places."""
     some = [item for item, want in zip(items, wanted, strict=True) if want]
     made = iter(work(some) if some else ())
     return [next(made) if want else None for want in wanted]

@@ -1,4 +1,4 @@
-"""Settings of every command: frozen, picklable, without secrets."""
+"""Settings of all commands: frozen, picklable, without secrets."""
 
 from radarstream.pipelines.settings.job import AlertSettings as AlertSettings
 from radarstream.pipelines.settings.job import AttributionSettings as AttributionSettings

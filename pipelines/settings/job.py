@@ -22,9 +22,9 @@ class JobSettings(Section):
     """How the continuous job reads, retries and gives up."""
 
     membership: Literal["assign", "group"] = "assign"
-    """assign: all partitions or those named; group: the broker shares them out"""
+    """assign: all partitions or those named; group: the broker divides them among workers"""
     partitions: tuple[Annotated[int, Field(ge=0)], ...] = ()
-    """with membership 'assign': read these only; empty means all"""
+    """with membership 'assign': the partitions to read; empty = all"""
     batch_records: int = Field(default=256, ge=1)
     """most records in a batch"""
     batch_bytes: int = Field(default=32 * 2**20, ge=2**20)
@@ -45,12 +45,12 @@ class JobSettings(Section):
     longest_pause_s: PositiveFloat = 5.0
     """longest pause between attempts, in seconds"""
     dead_share: float = Field(default=0.5, gt=0.0, le=1.0)
-    """stop when a greater share of the inputs became dead letters; 1 = never stop"""
+    """share of dead letters among the inputs above which the job stops; 1 = never"""
     dead_share_after: int = Field(default=200, ge=1)
     """number of latest inputs over which that share is computed"""
 
     @model_validator(mode="after")
-    def _the_broker_alone_shares_out(self) -> Self:
+    def _partitions_need_assign(self) -> Self:
         if self.membership == "group" and self.partitions:
             raise ValueError(
                 "in a group the broker gives the partitions: leave partitions out, or set "
@@ -60,7 +60,7 @@ class JobSettings(Section):
 
 
 def host_and_port(listen: str) -> tuple[str, int]:
-    """Take `host:port` or `[address]:port` apart. Raises ValueError.
+    """Parse `host:port` or `[address]:port`. Raises ValueError.
 
     >>> host_and_port("[::1]:9464")
     ('::1', 9464)
@@ -76,14 +76,14 @@ def host_and_port(listen: str) -> tuple[str, int]:
 
 
 def checked_listen(listen: str) -> str:
-    """Refuse what is neither empty nor `host:port`. Raises ValueError."""
+    """Check an address that is empty or `host:port`. Raises ValueError."""
     if listen:
         host_and_port(listen)
     return listen
 
 
 class Submission(Section):
-    """Where and how a job is to run, on a job server that runs already; holds no secret."""
+    """Where and how a job server runs the job; without secrets."""
 
     job_endpoint: Address | Literal["embed"]
     job_name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")] = "radarstream"
@@ -108,14 +108,14 @@ class TelemetrySettings(Section):
 
 
 class WatchSettings(Section):
-    """How `radarstream watch` goes through its list."""
+    """How `radarstream watch` fetches the queries of the watchlist."""
 
     fetch_pages: bool = False
     """read the result pages, not only their snippets"""
     pages: PageOptions = PageOptions()
     further_searches: int = Field(default=0, ge=0, le=5)
-    """result pages, a credit each, that a fetch asks for beyond `k` where the last answer of the
-    query was not settled without; 0 = none"""
+    """further result pages, a credit each, that a fetch requests beyond `k` if the last answer of
+    the query needed more documents; 0 = none"""
     first_pause_s: PositiveFloat = 60.0
     """seconds before a failed query is tried again; doubles with each further failure"""
     longest_pause_s: PositiveFloat = 6 * HOUR
@@ -123,7 +123,7 @@ class WatchSettings(Section):
 
 
 class SelectedAnswers(Section):
-    """Which answers a receiver is alerted to."""
+    """Which answers cause an alert to a receiver."""
 
     occasions: Annotated[tuple[Occasion, ...], Field(min_length=1)] = ("changed",)
     """changed: the answer means something else; falsified: the previous answer was rejected"""
@@ -134,19 +134,19 @@ class SelectedAnswers(Section):
 
 
 class QuietHours(Section):
-    """Hours of the day in which a channel is not disturbed."""
+    """Hours of the day in which a channel gets no alerts."""
 
     start: time
     """when they begin, such as 22:00"""
     end: time
-    """when they end, such as 07:00; alerts that waited are sent together"""
+    """when they end, such as 07:00; waiting alerts are then sent together"""
     timezone: str = "UTC"
-    """where, such as Europe/Berlin"""
+    """time zone, such as Europe/Berlin"""
 
     @field_validator("timezone")
     @classmethod
     def check_timezone(cls, name: str) -> str:
-        """Refuse a place that this machine's data of time zones do not have."""
+        """Refuse a time zone that this machine does not know."""
         try:
             ZoneInfo(name)
         except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -154,7 +154,7 @@ class QuietHours(Section):
         return name
 
     def contain(self, moment: datetime) -> bool:
-        """Whether an aware time is in them.
+        """Whether an aware time is in the quiet hours.
 
         >>> from datetime import UTC
         >>> night = QuietHours(start=time(22), end=time(7))
@@ -168,12 +168,12 @@ class QuietHours(Section):
 
 
 class ChannelSettings(SelectedAnswers):
-    """People who are alerted through Apprise: by mail, Slack, Teams, ntfy and others."""
+    """People to alert by Apprise: mail, Slack, Teams, ntfy and others."""
 
     variable: str
     """environment variable with Apprise addresses, separated by blanks"""
     digest_hours: Annotated[float, Field(ge=0.0)] = 0.0
-    """alerts of so many hours come in one message; 0 = each at once"""
+    """hours whose alerts come in one message; 0 = each at once"""
     quiet: QuietHours | None = None
 
 
@@ -184,17 +184,17 @@ class AlertSettings(SelectedAnswers):
     channels: dict[ChannelName, ChannelSettings] = Field(default={}, max_length=20)
     """people to alert, by a name of yours: `[alerts.channels.NAME]`"""
     group: Group = "radarstream-alerts"
-    """consumer group that remembers what was delivered; default: kafka.group + -alerts; a channel's
-    has -NAME besides"""
+    """consumer group of delivered alerts; default: kafka.group + -alerts; for a channel, followed
+    by -NAME"""
     start: Literal["latest", "beginning"] = "latest"
     """where a new group starts to read"""
 
 
 class AttributionSettings(Rules):
-    """Complaints about answers, their deep attribution, quarantine."""
+    """Complaints about answers, their attribution, quarantine."""
 
     enabled: bool = False
-    """the job keeps what the last answers were made of and leaves out texts in quarantine"""
+    """the job keeps the snapshots of the last answers and leaves out texts in quarantine"""
     attributor: str = "rag_origin"
     """method that finds the texts that taught an answer"""
     options: dict[str, Any] | None = None
@@ -209,13 +209,13 @@ class AttributionSettings(Rules):
     attributions_per_hour: int = Field(default=30, ge=1)
     """most wrong answers that are attributed per hour"""
     model_calls_per_day: int = Field(default=50_000, ge=1)
-    """no attribution starts after so many model calls in a day"""
+    """model calls per day after which no attribution starts"""
     attempts: int = Field(default=3, ge=1)
     """most attempts of one attribution"""
     open_days: PositiveFloat = 7.0
-    """days after which a waiting complaint is given up as unusable"""
+    """days after which a waiting complaint becomes unusable"""
     retention_days: PositiveFloat = 365.0
-    """days that complaints, their consequences and the events of sources are kept"""
+    """days that complaints, incidents and quarantined texts are kept"""
     poll_s: PositiveFloat = 2.0
     """seconds that an idle worker pauses"""
     group: Group = "radarstream-complaints"
@@ -223,7 +223,7 @@ class AttributionSettings(Rules):
 
     @property
     def chosen_options(self) -> dict[str, Any]:
-        """The options that are set, or what was measured to suit the attributor best."""
+        """The configured options, or those that were measured best for the attributor."""
         if self.options is not None:
             return self.options
         return {"check_unaided": "uncontradicted"} if self.attributor == "rag_origin" else {}

@@ -1,5 +1,5 @@
-"""Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults;
-and what is wrong with them, in words.
+"""Loads settings: flags over environment (RADARSTREAM_…) over TOML file over defaults; explains
+errors.
 """
 
 import os
@@ -20,29 +20,30 @@ from radarstream.pipelines.settings.root import Settings
 from radarstream.schemas.errors import ConfigurationError
 
 PREFIX = "RADARSTREAM_"
-MOST_TOLD = 30
-ENVIRONMENT = "environment"  # name of the layer whose places are variables
+MOST_PROBLEMS = 30  # in a message
+ENVIRONMENT = "environment"  # name of the layer of environment variables
 
 
 def problems(
     error: ValidationError, values: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]]
 ) -> str:
-    """Tell the first problems in one line. `values` were validated, merged from `layers`, the last
-    of which wins. Values are not repeated: one may be a password.
+    """Describe the first problems in one line, without values, which may be passwords.
+
+    `values` were validated; they are merged from `layers`, of which the last has precedence.
     """
     lines = []
     found = error.errors()
-    for details in found[:MOST_TOLD]:
+    for details in found[:MOST_PROBLEMS]:
         path = path_of(details["loc"], values)
         origin = origin_of(path, layers)
         meant = likeliest(".".join(path)) if details["type"] == "extra_forbidden" else ""
         lines.append(f"{origin}: {'.'.join(path)} {reason(details)}{meant}")
-    more = [f"and {len(found) - MOST_TOLD} more"] if found[MOST_TOLD:] else []
+    more = [f"and {len(found) - MOST_PROBLEMS} more"] if found[MOST_PROBLEMS:] else []
     return "; ".join([*dict.fromkeys(lines), *more])
 
 
 def reason(details: ErrorDetails) -> str:
-    """Say what is wrong with one value in words of this project."""
+    """Say what is wrong with one value."""
     context = details.get("ctx", {})
     match details["type"]:
         case "extra_forbidden":
@@ -65,7 +66,7 @@ def reason(details: ErrorDetails) -> str:
 
 
 def path_of(location: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
-    """Return the names that lead to a value; pydantic also counts the `kind` of a section."""
+    """Return the names of the path to a value, without the `kind` that pydantic inserts."""
     path = []
     here: Any = values
     for part in location:
@@ -77,7 +78,7 @@ def path_of(location: Sequence[int | str], values: Mapping[str, Any]) -> list[st
 
 
 def origin_of(path: Sequence[str], layers: Mapping[str, Mapping[str, Any]]) -> str:
-    """Name the file or the variable that comes closest to holding the value."""
+    """Name the file or the variable that has the value, or the nearest section above it."""
     best, origin = 0, "settings"
     for name, layer in layers.items():
         depth = depth_in(path, layer)
@@ -87,7 +88,7 @@ def origin_of(path: Sequence[str], layers: Mapping[str, Mapping[str, Any]]) -> s
 
 
 def depth_in(path: Sequence[str], layer: Mapping[str, Any]) -> int:
-    """How many names of the path a layer has."""
+    """Return how many names of the path a layer has."""
     here: Any = layer
     for depth, name in enumerate(path):
         if not isinstance(here, Mapping) or name not in here:
@@ -97,7 +98,7 @@ def depth_in(path: Sequence[str], layer: Mapping[str, Any]) -> int:
 
 
 def variable_of(path: Sequence[str]) -> str:
-    """Name the variable that set a value, or the whole section that it is in."""
+    """Name the variable that set a value, or its whole section."""
     present = {name.upper() for name in os.environ}
     for length in range(len(path), 0, -1):
         variable = PREFIX + "__".join(path[:length]).upper()
@@ -107,7 +108,7 @@ def variable_of(path: Sequence[str]) -> str:
 
 
 def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation is made of."""
+    """Yield the models in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
@@ -123,7 +124,7 @@ def names_in(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 
 def likeliest(name: str) -> str:
-    """Ask whether the setting that is nearest to an unknown name was meant.
+    """Suggest the setting that is nearest to an unknown name.
 
     >>> likeliest("kafka.bootstap")
     '; did you mean kafka.bootstrap?'
@@ -132,13 +133,13 @@ def likeliest(name: str) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
+NOT_SETTINGS = {"RADARSTREAM_DATA"}  # the data sets of tests and calibration
 FILE_BYTES: Final = 2**20
 KEY: Final = "OPENAI_API_KEY"
 
 
 class EnvironmentSettings(Settings, BaseSettings):
-    """The same fields, as environment variables name them: RADARSTREAM_GENERATOR__SLOTS=8."""
+    """The settings as environment variables, such as RADARSTREAM_GENERATOR__SLOTS=8."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__")
 
@@ -146,7 +147,7 @@ class EnvironmentSettings(Settings, BaseSettings):
 def load_settings(file: Path | None = None, **flags: Any) -> Settings:
     """Merge flags, environment, TOML file and the profile's defaults.
 
-    Flags that are None are not given. Raises ConfigurationError naming every wrong key.
+    Flags that are None do not count. Raises ConfigurationError with every wrong key.
 
     >>> load_settings(profile="scripted").generator.kind
     'scripted'
@@ -159,7 +160,7 @@ def load_settings(file: Path | None = None, **flags: Any) -> Settings:
     }
     named = [layer["profile"] for layer in layers.values() if "profile" in layer]
     profile = named[-1] if named else "embedded"
-    if profile not in list(PROFILES):  # a TOML file may hold anything here, also a list
+    if profile not in list(PROFILES):  # in a TOML file it may have any type
         raise ConfigurationError(
             f"settings: no profile {profile!r}; there are {', '.join(PROFILES)}"
         )
@@ -173,7 +174,7 @@ def load_settings(file: Path | None = None, **flags: Any) -> Settings:
 
 
 def read_environment() -> dict[str, Any]:
-    """Read RADARSTREAM_… variables; ConfigurationError for one that names no setting."""
+    """Read RADARSTREAM_… variables. Raises ConfigurationError for an unknown setting."""
     names = {name.upper() for name in os.environ if name.upper().startswith(PREFIX)}
     known = {PREFIX + field.upper() for field in Settings.model_fields} | NOT_SETTINGS
     unknown = sorted(name for name in names if name.split("__")[0] not in known)
@@ -192,7 +193,7 @@ def read_environment() -> dict[str, Any]:
 
 
 def with_typed_options(values: dict[str, Any]) -> dict[str, Any]:
-    """The same, options of methods read as TOML where they are: a variable is always text.
+    """Parse the options of methods as TOML, because variables are always text.
 
     >>> with_typed_options({"retrieval": {"options": {"runs": "4", "likeness": "dense"}}})
     {'retrieval': {'options': {'runs': 4, 'likeness': 'dense'}}}
@@ -211,7 +212,7 @@ def with_typed_options(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Lay one layer over another, section by section; another `kind` replaces a whole section."""
+    """Merge two layers, section by section; another `kind` replaces a whole section."""
     merged = below | above
     for name, value in above.items():
         under = below.get(name)
@@ -222,7 +223,7 @@ def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Read a TOML file; ConfigurationError if it cannot be read or is malformed."""
+    """Read a TOML file. Raises ConfigurationError if it is unreadable or malformed."""
     try:
         with file.open("rb") as stream:
             data = stream.read(FILE_BYTES + 1)
@@ -231,23 +232,22 @@ def read_toml(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > FILE_BYTES:
-        raise ConfigurationError(f"{file} is over {FILE_BYTES} bytes: no file of settings")
+        raise ConfigurationError(f"{file} is over {FILE_BYTES} bytes: not a file of settings")
     try:
         return loads(data.decode())
     except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not TOML: {error}") from None
     except (ValueError, RecursionError):  # int() takes 4,300 digits
-        raise ConfigurationError(f"{file} holds values that no setting takes") from None
+        raise ConfigurationError(f"{file} has values that no setting accepts") from None
 
 
 def chosen_model(
     model: str | None, base_url: str | None, profile: str | None = None
 ) -> dict[str, Any]:
-    """Return the flags that stand for a model of an OpenAI-compatible service, for `load_settings`.
+    """Return the flags of `load_settings` for a model of an OpenAI-compatible service.
 
-    A model or an address selects the profile `api` unless a profile is named. A service that is
-    named by its address is asked without a key unless OPENAI_API_KEY is set. Without all three:
-    no flags.
+    A model or an address selects the profile `api`, unless `profile` is given. With an address,
+    the key is optional.
 
     >>> chosen_model(None, None, "api")
     {'profile': 'api'}
@@ -266,19 +266,19 @@ def chosen_model(
 
 
 def with_served_model(flags: dict[str, Any], *layers: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags, with the only model of the service that they name by address alone, unless one of
-    the `layers` below names one. Raises ConfigurationError where the service has not exactly one.
+    """Add the only model of a service to flags that have its address and no model, unless one of
+    the `layers` has a model. Raises ConfigurationError if the service has not exactly one.
     """
     asked = flags.get("generator", {})
     if "base_url" not in asked or "model" in asked:
         return flags
     section: dict[str, Any] = {"kind": asked["kind"]}
     for above in (layer.get("generator") for layer in (*layers, flags)):
-        if isinstance(above, dict):  # a file may hold anything here
+        if isinstance(above, dict):  # in a file it may have any type
             section = overlaid({"of": section}, {"of": above})["of"]
     if section.get("kind") != asked["kind"] or "model" in section:
         return flags
-    with suppress(ValidationError):  # an address that is none: loading the settings says so
+    with suppress(ValidationError):  # loading the settings reports an invalid address
         model = only_model(asked["base_url"], section.get("api_key_variable", KEY))
         return flags | {"generator": asked | {"model": model}}
     return flags
@@ -293,7 +293,7 @@ def option(text: str) -> tuple[str, Any]:
 
 
 def scalar(text: str) -> bool | int | float | str | list[Any]:
-    """A TOML boolean, number, string or list of them, or the text itself where it is none.
+    """Parse a TOML boolean, number, string or list of them; return other texts unchanged.
 
     >>> scalar("0.3"), scalar("true"), scalar("abstain")
     (0.3, True, 'abstain')

@@ -1,4 +1,4 @@
-"""Which models answer: one settings class per backend, told apart by `kind`; the profiles."""
+"""Settings of models, one class per backend with its own `kind`, and the profiles."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,8 +26,8 @@ class LlamaCpp(Section):
     """characters of each passage in a prompt with several passages (not in chat prompts); none =
     160, or 300 for biographies"""
     chat: bool | None = None
-    """prompts are chat messages, for instruction-tuned weights; none = where the weights have a
-    chat template"""
+    """whether prompts are chat messages, for instruction-tuned weights; none = if the weights have
+    a chat template"""
 
 
 class OpenAiGenerator(OpenAiOptions):
@@ -37,21 +37,21 @@ class OpenAiGenerator(OpenAiOptions):
 
 
 class SameModel(Section):
-    """The generator's own model, where it runs in this process: llama.cpp then loads the weights a
-    second time on first use, in half precision.
+    """The generator's model, if it runs in this process; on first use llama.cpp loads the weights
+    again in half precision.
     """
 
     kind: Literal["same"] = "same"
 
 
 class OpenAiTokens(OpenAiTokenOptions):
-    """A service that tells the log-probabilities of prompts."""
+    """A service that returns the log-probabilities of prompts."""
 
     kind: Literal["openai"] = "openai"
 
 
 class NoTokens(Section):
-    """No model tells probabilities."""
+    """No token probabilities."""
 
     kind: Literal["none"] = "none"
 
@@ -76,8 +76,8 @@ class CrossEncoder(Section):
 
 
 class LanguageModel(Section):
-    """The generator judges pairs of answers that rules cannot decide, by two prompts a pair and up
-    to nine an answer that may steer the model; for instruction-tuned models.
+    """The generator judges pairs of answers that rules cannot decide, by two prompts per pair and
+    up to nine per answer that may steer it; for instruction-tuned models.
     """
 
     kind: Literal["language_model"] = "language_model"
@@ -98,7 +98,7 @@ class SentenceEmbedder(Section):
 
 
 class ScriptedEmbedder(Section):
-    """Unit vectors drawn from a hash of the text."""
+    """Random unit vectors, seeded by a hash of the text."""
 
     kind: Literal["scripted"] = "scripted"
 

@@ -1,6 +1,5 @@
-"""docs/settings.md, generated from the settings. `python -m
-radarstream.pipelines.settings.reference` writes it; with `--check` it exits with 1 when the file is
-out of date.
+"""Generates docs/settings.md. `python -m radarstream.pipelines.settings.reference` writes it; with
+`--check` it exits with 1 if the file is out of date.
 """
 
 import json
@@ -25,13 +24,13 @@ HEAD = """# Settings
 After this page you know every setting, its default and how to set it. Do not edit it: the settings'
 own classes write it by `python -m radarstream.pipelines.settings.reference`.
 
-A setting comes from a flag of the command, else from the environment, else from the TOML file that
-`--config` names, else from the profile, else it has its default. `RADARSTREAM_KAFKA__BOOTSTRAP` is
+A setting comes from a flag of the command, else from the environment, else from the TOML file of
+`--config`, else from the profile, else it has its default. `RADARSTREAM_KAFKA__BOOTSTRAP` is
 `kafka.bootstrap`: the prefix, then two underscores between section and key. In the environment a
 list or table is JSON: `RADARSTREAM_DOCUMENTS__INNER_NETWORKS='["10.1.0.0/16"]'`. A wrong value or
-an unknown key is an error. Where a section has kinds, its key `kind` names one, and the keys of
+an unknown key is an error. If a section has kinds, its key `kind` selects one, and the keys of
 that kind follow. Secrets are never settings: a setting `…_variable` names the environment variable
-that holds one. Examples are in `infra/settings`.
+with the secret. Examples are in `infra/settings`.
 """
 GROUPS = {
     "Models": ["profile", "generator", "relations", "embedder", "tokens", "cache"],
@@ -41,7 +40,7 @@ GROUPS = {
     "Wrong answers, documents, users": ["attribution", "corpus", "orchestration", "serving"],
 }
 HEADER = "| key | values | default | meaning |\n|---|---|---|---|"
-MANY = 5  # keys; shorter sections are printed again
+MANY = 5  # keys of a section; shorter sections are printed again
 BOUNDS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")}
 
 
@@ -58,7 +57,7 @@ def rendered() -> str:
 
 
 def profiles() -> str:
-    """Return the defaults that each profile brings."""
+    """Return the table of the defaults of each profile."""
     parts = list(dict.fromkeys(part for given in PROFILES.values() for part in given))
     rows = ["## Profiles\n", f"| profile | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
     for profile, given in PROFILES.items():
@@ -71,9 +70,9 @@ def profiles() -> str:
 
 
 def rows_of(path: str, field: FieldInfo, listed: dict[tuple[str, ...], str]) -> Iterator[str]:
-    """Yield the row of a key, or those of each kind of a section: what it is for, then its keys.
+    """Yield the row of a key, or of each kind of a section its purpose, then its keys.
 
-    `listed` holds the keys of long sections and where they are, so that none is printed twice.
+    `listed` has the first path of each long section, so that none is printed twice.
     """
     kinds = list(models_in(field.annotation))
     if kinds and get_origin(field.annotation) is dict:
@@ -96,7 +95,7 @@ def rows_of(path: str, field: FieldInfo, listed: dict[tuple[str, ...], str]) -> 
 
 
 def values_of(field: FieldInfo) -> str:
-    """Say in words what a field accepts."""
+    """Describe the values of a field."""
     words = type_words(field.annotation)
     for bound in field.metadata:
         if type(bound) in BOUNDS:
@@ -108,7 +107,7 @@ def values_of(field: FieldInfo) -> str:
 
 
 def type_words(annotation: Any) -> str:
-    """Say in words what a type is, for people who write TOML."""
+    """Describe a type for people who write TOML."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inner)
@@ -125,7 +124,7 @@ def type_words(annotation: Any) -> str:
 
 
 def default_of(field: FieldInfo) -> str:
-    """Return the default as TOML writes it; what depends on other keys is said in the meaning."""
+    """Return the default in TOML; defaults that depend on other keys are in the meaning."""
     if field.default_factory is not None:
         return "see meaning"
     if field.default is PydanticUndefined:

@@ -1,4 +1,4 @@
-"""Everything a run can be told, section by section."""
+"""All settings, by section."""
 
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -39,11 +39,11 @@ from radarstream.schemas.snapshot import MOST_LYING
 
 
 def of_a_service(modules: tuple[Module, ...]) -> tuple[Module, ...]:
-    """The same modules. Raises ValueError for TrustRAG's filter."""
+    """Check the modules of a service. Raises ValueError for TrustRAG's filter."""
     if Module.TRUSTRAG in modules:
         raise ValueError(
-            f"{Module.TRUSTRAG} drops honest pages that are alike, and leaves the answer to who"
-            " writes two others: only `evaluate service` has it"
+            f"{Module.TRUSTRAG} drops honest pages that are alike, so that two other pages can"
+            " decide the answer: only `evaluate service` has it"
         )
     return modules
 
@@ -52,28 +52,28 @@ Modules = Annotated[tuple[Module, ...], AfterValidator(of_a_service)]
 
 
 class OrchestrationSettings(Section):
-    """Which defences act on a user's question besides the configured defence."""
+    """Which modules act on a user's question besides the configured defence."""
 
     policy: Literal["none", "static", "adaptive"] = "adaptive"
-    """none: only what `always` names; static: every one of `modules`; adaptive: those of `modules`
-    that the risk of a question calls for"""
+    """none: only those of `always`; static: all `modules`; adaptive: those of `modules` that the
+    risk of a question requires"""
     modules: Modules = tuple(module for module in Module if module is not Module.TRUSTRAG)
-    """which defences the policy may switch on"""
+    """which modules the policy may switch on"""
     always: Modules = (Module.GUARDRAIL,)
-    """what acts on every question, whatever the policy says or a model fails"""
+    """modules that act on every question, whatever the policy, also if a model fails"""
     sentinel: Literal["rules", "language_model"] = "rules"
-    """who judges the risk; a model falls back to the rules"""
+    """what estimates the risk; the rules replace a model that fails"""
     strategist: Literal["rules", "language_model"] = "rules"
-    """who makes the plan; the rules overrule a model's plan"""
+    """what makes the plan; the rules limit a model's plan"""
     threshold: float = Field(default=0.4, ge=0.05, le=0.95)
     """risk from which a defence is switched on"""
     thresholds: Thresholds = "corrected"
-    """what counts as near duplicates and as unusual: corrected, as measured on harmless questions,
-    or paper, as published"""
+    """thresholds of near duplicates and unusual documents: corrected, measured on harmless
+    questions, or paper, as published"""
     epsilon_budget: PositiveFloat = 100.0
-    """epsilon that a user may spend on noisy retrievals; then the corpus is refused"""
+    """epsilon that a user may spend on noisy retrievals; after that the corpus is refused"""
     trust_gain_per_hour: float = Field(default=0.1, ge=0.0, le=1.0)
-    """most that a user's trust rises within an hour"""
+    """largest gain of a user's trust within an hour"""
 
 
 class ServingSettings(Section):
@@ -84,45 +84,44 @@ class ServingSettings(Section):
     health_listen: Annotated[str, AfterValidator(checked_listen)] = "127.0.0.1:9465"
     """host:port that serves /metrics, /healthz and /readyz without a token; empty = none"""
     anonymous: Literal["refuse", "ask"] = "refuse"
-    """what a request without a token may do; ask is for loopback addresses alone"""
+    """what a request without a token may do; ask is for loopback addresses only"""
     source: Literal["corpus", "search", "documents"] = "corpus"
-    """where documents come from when a request does not say; documents: it must bring its own"""
+    """where documents come from by default; documents: a request must have its own"""
     documents: int = Field(default=10, ge=1, le=100)
-    """documents that are looked for at first"""
+    """documents of the first retrieval"""
     question_characters: PositiveInt = 2_000
-    """longest question that is accepted"""
+    """longest question"""
     body_bytes: PositiveInt = 2**20
-    """largest request that anybody may send"""
+    """largest request without documents"""
     upload_bytes: PositiveInt = 8 * 2**20
-    """largest request of a known user that brings documents; a few are received at once"""
+    """largest request of a known user with documents; a few are received at once"""
     fetch_addresses: bool = False
     """whether users may name addresses of documents, which the service then fetches"""
     timeout_s: PositiveFloat = 60.0
-    """seconds after which a question is given up"""
+    """seconds after which a question fails"""
     questions_per_minute: PositiveInt = 60
-    """questions a user may ask within a minute"""
+    """most questions of a user within a minute"""
     at_once: PositiveInt = 256
-    """requests of users that are handled at once; more are refused, and the last quarter is for
-    users with few"""
+    """most requests of users at once; the last quarter is for users with few"""
     connections: PositiveInt = 256
-    """connections without a request of a known user; one more, and the address with most of them
+    """most connections without a request of a known user; above it, the address with most of them
     loses its oldest"""
     request_s: PositiveFloat = 10.0
-    """seconds within which a request must arrive whole, and its client must take what it is sent"""
+    """seconds in which a request must arrive whole, and in which a client must accept data"""
     hosts: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
-    """names under which the service is reached, besides localhost and addresses"""
+    """host names of the service, besides localhost and addresses"""
     proxies: tuple[str, ...] = ()
-    """addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"""
+    """addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted"""
     session_hours: PositiveFloat = 12.0
     """hours after which the console asks for a token again"""
     keep_events: NonNegativeInt = 20
-    """answer events of a query that the job keeps for histories and the console; 0: none"""
+    """answer events of a query that the job keeps for histories and the console; 0 = none"""
     stop_s: PositiveFloat = 20.0
-    """seconds that a stop waits for requests in hand"""
+    """seconds that a stop waits for running requests"""
 
 
 class RetrievalSettings(Section):
-    """Which reranker chooses what the defence sees; the name "" means that it sees everything."""
+    """The reranker, which chooses the documents that the defence sees; by default none."""
 
     name: str = ""
     """which reranker chooses documents; empty = none"""
@@ -131,7 +130,7 @@ class RetrievalSettings(Section):
     keep: int = Field(default=10, ge=1)
     """most documents of a snapshot that the defence sees"""
     models: dict[str, dict[str, Any]] = {}
-    """models that only rerankers ask, by name, each with its `kind`"""
+    """models that only rerankers use, by name, each with its `kind`"""
 
     @model_validator(mode="after")
     def _options_have_a_name(self) -> Self:
@@ -142,15 +141,14 @@ class RetrievalSettings(Section):
     @model_validator(mode="after")
     def _no_noise(self) -> Self:
         if self.name == "dp_rag":
-            raise ValueError("`dp_rag` hides nothing here: its documents and its seed are known")
+            raise ValueError("`dp_rag` has no use here: its documents and its seed are known")
         return self
 
 
 class ReadingSettings(Section):
-    """How many pages a model reads, and which parts of long ones: the windows that fit the question
-    best.
-
-    Queries that ask for a long answer are read from the start, as far as a prompt has room.
+    """How many pages a model reads, and of long ones which windows: those that fit the question
+    best. For queries that ask for a long answer, pages are read from the start up to the limit of
+    the prompt.
     """
 
     windows: int = Field(default=5, ge=0, le=100)
@@ -160,41 +158,41 @@ class ReadingSettings(Section):
     whole_characters: int = Field(default=1_200, ge=0)
     """characters (title and text) up to which a page is read whole"""
     block: int = Field(default=3, ge=1, le=100)
-    """documents that are read at once, in rank order, until no more are needed"""
+    """documents that are read at once, in rank order, until the answer is settled"""
     unconfirmed: int = Field(default=10, ge=1, le=100)
-    """documents that are read at least before an answer is given that no memory confirms; all are
-    for one that differs from the last"""
+    """least number of documents that are read for the first answer; for one that differs from the
+    last, all are read"""
     most_documents: int = Field(default=50, ge=1)
-    """documents of a snapshot after which no more are read"""
+    """most documents of a snapshot that are read"""
     most_seconds: float = Field(default=60.0, gt=0.0)
     """seconds after which no more documents are read"""
     further_searches: int = Field(default=2, ge=0, le=10)
-    """how often a user's question may go on to ten more documents, a result page of the web or the
-    next of the corpus, until its answer is settled"""
+    """how often a user's question may get ten more documents, from the next result page or from the
+    corpus, until its answer is settled"""
 
 
 SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
 
 
 class DocumentSettings(Section):
-    """Documents that are given with a question, and what to read each may cost."""
+    """Documents that come with a question, and limits of reading them."""
 
     most_bytes: int = Field(default=16 * 2**20, ge=2**10)
     """most bytes of a file or page"""
     parse_seconds: int = Field(default=20, ge=1)
-    """seconds of processor time to find the text; four times that by the clock"""
+    """seconds of processor time to extract a text; four times that by the clock"""
     parse_bytes: int = Field(default=512 * 2**20, ge=32 * 2**20)
-    """bytes of memory to find the text"""
+    """bytes of memory to extract a text"""
     inner_networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    """networks besides the public internet whose addresses may be fetched, as 10.1.0.0/16, but not
-    by the service; hostile pages may then lead there too"""
+    """networks besides the public internet whose addresses may be fetched, such as 10.1.0.0/16, but
+    not by the service; redirects of hostile pages may lead there too"""
 
 
 class DefenseSettings(Section):
-    """Which defence answers, with its options by name; the baseline "" means no comparison."""
+    """The defence and its options."""
 
     name: str = "voices"
-    """which defence answers"""
+    """name of the defence"""
     options: dict[str, Any] = {}
     """options of the defence, by name"""
     withstand: int = Field(default=1, ge=0, le=MOST_LYING)
@@ -204,7 +202,7 @@ class DefenseSettings(Section):
     """defence that replays compare with; empty = none"""
 
     def named(self, name: str) -> Self:
-        """These settings, or those of another defence: its options are its own."""
+        """Return the settings of a defence, without the options of another."""
         if name == self.name:
             return self
         return type(self)(name=name, compare_with=self.compare_with)
@@ -218,16 +216,16 @@ class CacheSettings(Section):
 
 
 class BatchSettings(Section):
-    """How much is done at once."""
+    """Sizes of batches."""
 
     snapshots: int = Field(default=8, ge=1)
     """snapshots in one batch of model requests"""
     queries: int = Field(default=16, ge=1)
-    """queries that are answered together, step by step"""
+    """queries that are answered in lockstep"""
 
 
 def in_own_group(section: SettingsT, info: ValidationInfo) -> SettingsT:
-    """Derive a section's consumer group from the job's, which differs between topic prefixes."""
+    """Derive a section's consumer group from the job's."""
     kafka = info.data.get("kafka")
     if "group" in section.model_fields_set or kafka is None:
         return section
@@ -236,15 +234,15 @@ def in_own_group(section: SettingsT, info: ValidationInfo) -> SettingsT:
 
 
 class Settings(Section):
-    """Everything a run can be told."""
+    """All settings of a run."""
 
     profile: Profile = "embedded"
-    """which models answer by default"""
+    """named set of default models"""
     generator: GeneratorSettings
     relations: RelationSettings
     embedder: EmbedderSettings
     tokens: TokenSettings = SameModel()
-    """which model tells probabilities of tokens"""
+    """model for token probabilities"""
     database: str = "sqlite:///build/radarstream.sqlite"
     """SQLAlchemy URL: sqlite:///file or postgresql://user@host/name"""
     reading: ReadingSettings = ReadingSettings()

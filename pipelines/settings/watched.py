@@ -1,4 +1,4 @@
-"""How a watched query is searched for, and its form in the table of the watchlist."""
+"""Entries of the watchlist: how a query is searched for, and its JSON in the table."""
 
 import json
 import re
@@ -20,7 +20,7 @@ LONGEST_S: Final = 366 * 86_400
 
 
 def cadence_seconds(cadence: str) -> int:
-    """Return the seconds of `30m`, `6h`, `1d` or `2w`. ValueError for anything else.
+    """Return the seconds of `30m`, `6h`, `1d` or `2w`. Raises ValueError for anything else.
 
     >>> cadence_seconds("6h")
     21600
@@ -55,9 +55,9 @@ class Defaults(Section):
     """How a query is searched for."""
 
     k: int = Field(default=10, strict=True, ge=1, le=100)
-    """documents wanted"""
+    """number of documents"""
     cadence: Cadence = "1d"
-    """how often: 30m, 6h, 1d, 2w"""
+    """time between fetches: 30m, 6h, 1d, 2w"""
     jitter: float = Field(default=0.1, ge=0.0, le=0.5)
     """share of the cadence by which a fetch may move"""
     language: Language = ""
@@ -67,27 +67,27 @@ class Defaults(Section):
     engine: Engine = "google"
     tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
     withstand: int | None = Field(default=None, strict=True, ge=0, le=MOST_LYING)
-    """how many of the sites that are read may lie; empty = as the job is set"""
+    """how many of the sites that are read may lie; empty = the setting of the job"""
     dates: DateSpan | None = None
     active: Annotated[bool, Field(strict=True)] = True
 
 
 class Watched(Defaults):
-    """One watched query. Without `id`, the question names it."""
+    """One watched query. Without `id`, the id comes from the question."""
 
     question: Annotated[str, Field(max_length=2_000), AfterValidator(_words)]
     id: Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f-\x9f/]{1,200}$")] | Literal[""] = ""
 
     @property
     def query(self) -> Query:
-        """The query with its id, its tags and what it asks of an answer."""
+        """The query of the entry."""
         query = Query.from_text(self.question)
         query_id = self.id or query.id
         return Query(query_id, self.question, self.tags, self.withstand)
 
     @property
     def request(self) -> SearchRequest:
-        """What the search service is asked."""
+        """The request to the search service."""
         return SearchRequest(
             query=self.query,
             k=self.k,
@@ -98,8 +98,8 @@ class Watched(Defaults):
         )
 
     def next_due_ms(self, fetched_ms: int) -> int:
-        """When the query is due after a fetch at this time: one cadence later, moved by at most the
-        jitter, equally for every worker, so that queries do not stay together.
+        """Return when the query is due after a fetch: one cadence later, moved by at most the
+        jitter, so that queries spread out. Every worker computes the same time.
         """
         digest = sha256(f"{self.query.id}@{fetched_ms}".encode()).digest()
         share = int.from_bytes(digest[:8]) / 2**63 - 1.0  # -1 .. 1
@@ -108,7 +108,7 @@ class Watched(Defaults):
 
 
 def table_entries(entries: tuple[Watched, ...]) -> list[tuple[str, str]]:
-    """(query id, entry as canonical JSON) of the active entries, as the table takes them."""
+    """Return (query id, canonical JSON) of the active entries, for the table."""
     return [
         (entry.query.id, json.dumps(entry.model_dump(mode="json"), sort_keys=True))
         for entry in entries
@@ -117,7 +117,7 @@ def table_entries(entries: tuple[Watched, ...]) -> list[tuple[str, str]]:
 
 
 def entry_of(text: str) -> Watched:
-    """Inverse of `table_entries` for one entry. Raises ConfigurationError."""
+    """Invert `table_entries` for one entry. Raises ConfigurationError."""
     try:
         return Watched.model_validate_json(text)
     except ValidationError as error:

@@ -1,1 +1,1 @@
-"""Model ports, prompts and what is computed with them."""
+"""Protocols of models, prompts, and the signals that are computed with them."""

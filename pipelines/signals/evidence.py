@@ -1,4 +1,4 @@
-"""What documents say: one answer from each document alone, and pairwise NLI between answers."""
+"""Atomic answers of documents, and relations between them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from radarstream.schemas.snapshot import Query, SearchSnapshot
 
 Question = str
 
-# Share of the question's words that a sentence has which is asked alone. From 0.4, 0.5, 0.6 chosen
+# Least share of the question's words in a sentence that is asked alone. Chosen from 0.4, 0.5, 0.6
 # on the development halves of SimpleQA and RealTimeQA: 13 answers right and 13 wrong for 12 % more
 # calls; without a threshold 23 and 39 for 41 %.
 ENOUGH_OF_QUESTION: Final = 0.5
@@ -41,12 +41,11 @@ ENOUGH_OF_QUESTION: Final = 0.5
 def answer_documents(
     generator: Generator, snapshots: Sequence[SearchSnapshot | Evidence]
 ) -> list[tuple[AtomicAnswer, ...]]:
-    """Answer every document of every snapshot in one model batch, order preserved.
+    """Answer every document of every snapshot in one model batch, in order.
 
-    An answer that its passage does not say is none. Passages without an answer are asked once more,
-    in a second batch, by their nearest sentence alone if that has `ENOUGH_OF_QUESTION`.
-
-    Raises PartialModelError, one outcome per snapshot, when single documents were not answered.
+    An answer that its passage does not say becomes an abstention. For passages without an answer,
+    a second batch asks their nearest sentence alone, if it has `ENOUGH_OF_QUESTION`. Raises
+    PartialModelError, one outcome per snapshot, if single documents failed.
     """
     passages = [(s.query, d.passage) for s in snapshots for d in s.documents]
     answers = _answers_in(generator, passages)
@@ -67,7 +66,7 @@ def answer_documents(
 def _answers_in(
     generator: Generator, passages: Sequence[tuple[Query, str]]
 ) -> list[AtomicAnswer | ModelError]:
-    """What each passage says to its question, in one batch; no passages, no call."""
+    """Answer questions from their passages in one batch."""
     if not passages:
         return []
     prompts = [_prompt(query, text) for query, text in passages]
@@ -80,7 +79,7 @@ def _answers_in(
 
 
 def _quoting(answer: AtomicAnswer, query: Query, passage: str) -> AtomicAnswer:
-    """The answer with its quote; none is an abstention. Long answers are not looked for."""
+    """Add the quote to an answer; without one it becomes an abstention. Long answers need none."""
     if answer.abstained or query.long_form:
         return answer
     quote = quote_of(answer.text, query.text, passage)
@@ -88,7 +87,7 @@ def _quoting(answer: AtomicAnswer, query: Query, passage: str) -> AtomicAnswer:
 
 
 def _alone(query: Query, passage: str) -> Quote | None:
-    """The sentence of a passage without an answer that is worth asking by itself."""
+    """Return the nearest sentence of a passage if it has `ENOUGH_OF_QUESTION`, else None."""
     if query.long_form or (near := nearest_sentence(query.text, passage)) is None:
         return None
     (start, end), share = near
@@ -98,8 +97,8 @@ def _alone(query: Query, passage: str) -> Quote | None:
 def _once_more(
     first: AtomicAnswer | ModelError, answer: AtomicAnswer | ModelError, start: int
 ) -> AtomicAnswer | ModelError:
-    """The answer to a part that begins at `start`, its quote as a place in the whole; the `first`,
-    to the whole, where neither says anything.
+    """Return the answer from a part that begins at `start`, with the quote's place in the whole;
+    the `first` answer, from the whole, if it is an abstention.
     """
     if isinstance(answer, ModelError):
         return answer
@@ -111,20 +110,18 @@ def _once_more(
 def _tuple_of(
     answers: Sequence[AtomicAnswer | ModelError],
 ) -> tuple[AtomicAnswer, ...] | ModelError:
-    """The answers of one snapshot; the first failure among them stands for it."""
+    """Return the answers of one snapshot, or their first failure."""
     found = together(answers)
     return found if isinstance(found, ModelError) else tuple(found)
 
 
 def document_prompts(snapshot: SearchSnapshot | Evidence) -> list[Prompt]:
-    """What is asked to answer each document of a snapshot by itself."""
+    """Return the prompts for the atomic answers of a snapshot."""
     return [_prompt(snapshot.query, document.passage) for document in snapshot.documents]
 
 
 def sentence_prompts(snapshot: SearchSnapshot | Evidence) -> list[Prompt]:
-    """What is asked besides of documents without an answer: here of all that have such a
-    sentence.
-    """
+    """Return the prompts of the second batch, for all documents with such a sentence."""
     passages = [(snapshot.query, document.passage) for document in snapshot.documents]
     return [
         _prompt(query, text[slice(*at)]) for query, text in passages if (at := _alone(query, text))
@@ -136,16 +133,16 @@ def _prompt(query: Query, passage: str) -> Prompt:
 
 
 def entails(rows: FloatArray) -> NDArray[np.bool_]:
-    """Which way pairs of answers entail: (2, n), the n pairs first, then the same turned round.
+    """Return (2, n): which of n pairs of answers entail, then which of the reversed pairs.
 
-    `rows` are the (2n, 3) relations of both. Answers mean the same only where both ways hold: of
-    "at least 5" and "5" one entails the other, and yet a reader must hear of the difference.
+    `rows` are the (2n, 3) relations of both. Answers mean the same if both entail: "5" entails "at
+    least 5", but means something else.
     """
     return np.asarray(rows[:, 0].reshape(2, -1) >= AGREEMENT)
 
 
 def answer_pairs(question: Question, answers: Sequence[AtomicAnswer]) -> list[AnswerPair]:
-    """Every ordered pair of the distinct informative answers, an answer with itself included."""
+    """Return every ordered pair of the distinct informative answers, also an answer with itself."""
     unique = dict.fromkeys(answer.text for answer in answers if not answer.abstained)
     return [AnswerPair(question, *pair) for pair in product(unique, repeat=2)]
 
@@ -153,12 +150,12 @@ def answer_pairs(question: Question, answers: Sequence[AtomicAnswer]) -> list[An
 def relate_answers(
     scorer: RelationScorer, evidences: Sequence[Evidence], before: Sequence[Evidence | None]
 ) -> list[Relations]:
-    """Relate the informative answers of each piece of evidence, in one model batch.
+    """Relate the informative answers of each evidence, in one model batch.
 
-    Equal answers are scored once and expanded: with u distinct answers among n, u * u pairs are
-    asked for instead of n * (n - 1), and the matrices are the same. Pairs that are related `before`
-    are not asked again. Raises ModelError when the scorer fails or does not return probabilities,
-    PartialModelError, one outcome per item, when single pairs failed.
+    Equal answers are scored once: with u distinct answers among n, it requests u * u pairs instead
+    of n * (n - 1). Pairs with relations in `before` are not requested again. Raises ModelError if
+    the scorer fails or does not return probabilities, PartialModelError, one outcome per item, if
+    single pairs failed.
     """
     wanted = [answer_pairs(e.query.text, e.answers or ()) for e in evidences]
     known = [_related(earlier) for earlier in before]
@@ -188,7 +185,7 @@ def _informative_texts(evidence: Evidence) -> list[str]:
 
 
 def _related(evidence: Evidence | None) -> dict[AnswerPair, tuple[float, float]]:
-    """Entailment and contradiction of the pairs that are related already."""
+    """Return entailment and contradiction of the pairs in evidence, by pair."""
     if evidence is None or evidence.relations is None:
         return {}
     question, relations = evidence.query.text, evidence.relations

@@ -1,4 +1,4 @@
-"""Drives defences and attributors: many queries, one model batch per kind of request and round."""
+"""Fulfils the requests of defences, attributors and rerankers, in one model batch per kind."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
@@ -49,7 +49,7 @@ SEVERAL: Final = CompleteAll | AttemptAll | LogProbsAll
 
 
 def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Models) -> None:
-    """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
+    """Raise ConfigurationError if `models` cannot fulfil the requests of a method."""
     if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
             f"{type(method).__name__} needs token probabilities, which no configured model gives: "
@@ -59,7 +59,7 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
     for name in sorted(method.needs - frozenset(Signal)):
         if name not in models.plugins:
             raise ConfigurationError(
-                f"{type(method).__name__} needs {name}, which no configured model tells: "
+                f"{type(method).__name__} needs {name}, which no configured model gives: "
                 "see `retrieval.models`"
             )
 
@@ -67,9 +67,9 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
 def drive(
     methods: Sequence[Generator[Request, Any, ResultT]], models: Models
 ) -> list[ResultT | ModelError]:
-    """Run generators in lockstep to their results, order preserved.
+    """Run generators in lockstep, and return their results in order.
 
-    A query whose model calls fail yields its ModelError; the others go on.
+    If the request of one fails, its result is the ModelError; the others continue.
     """
     results: dict[int, ResultT | ModelError] = {}
     requests: dict[int, Request] = {}
@@ -98,7 +98,7 @@ def drive(
 def refusable(
     method: Generator[Request, Any, ResultT],
 ) -> Generator[Request, Any, ResultT | EvidenceError]:
-    """The same method; evidence that it refuses is its result, not the end of the batch."""
+    """Return an EvidenceError of a method as its result, so that it does not end the batch."""
     try:
         return (yield from method)
     except EvidenceError as refusal:
@@ -106,7 +106,7 @@ def refusable(
 
 
 def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
-    """Answer every request; a request that fails on its own is answered by its ModelError."""
+    """Return the response to every request; for a failed one, its ModelError."""
     singles = {i: r.requests if isinstance(r, SEVERAL) else (r,) for i, r in requests.items()}
     outcomes = iter(_fulfil_singles([part for parts in singles.values() for part in parts], models))
     return {
@@ -116,10 +116,7 @@ def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
 
 
 def _joined(request: Request, parts: list[Any]) -> Any:
-    """What a request is answered; the first failure among its parts stands for it.
-
-    Of attempts, only an outage does.
-    """
+    """Join the parts of a response, or return the first failure; of attempts, the first outage."""
     if not isinstance(request, SEVERAL):
         return parts[0]
     fatal = ModelOutageError if isinstance(request, AttemptAll) else ModelError
@@ -127,7 +124,7 @@ def _joined(request: Request, parts: list[Any]) -> Any:
 
 
 def _fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
-    """Answer requests in one call per kind, order preserved."""
+    """Answer requests in one call per kind, in order."""
     responses: dict[int, Any] = {}
     for kind in dict.fromkeys(map(type, requests)):
         indices = [index for index, request in enumerate(requests) if type(request) is kind]
@@ -160,20 +157,12 @@ def _relate_all(models: Models, requests: Sequence[Relate]) -> list[Any]:
     return [p if isinstance(p, ModelError) else np.array(p).reshape(-1, 3) for p in parts]
 
 
-def _embed_all(models: Models, requests: Sequence[Embed]) -> list[FloatArray]:
-    return _in_parts(models.embedder.embed, embedding_rows, requests)
-
-
-def _measure_all(models: Models, requests: Sequence[Norms]) -> list[FloatArray]:
-    return _in_parts(models.embedder.norms, norm_values, requests)
-
-
 def _in_parts(
     ask: Callable[[list[str]], FloatArray],
     check: Callable[[Any, int], FloatArray],
     requests: Sequence[Embed | Norms],
 ) -> list[FloatArray]:
-    """What is asked of all texts in one call, cut into the parts of the requests."""
+    """Ask for all texts in one call, and split the response by request."""
     texts = [text for request in requests for text in request.texts]
     rows = checked(check, ask(texts), len(texts))
     return np.split(rows, np.cumsum([len(request.texts) for request in requests])[:-1])
@@ -193,11 +182,11 @@ def _log_probs_all(models: Models, requests: Sequence[LogProbs]) -> list[FloatAr
     ]
 
 
-# Each answers all requests of its kind in one call, order preserved.
+# Each function answers all requests of its kind in one call, in order.
 _KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
     Complete: _complete_all,
     Relate: _relate_all,
-    Embed: _embed_all,
-    Norms: _measure_all,
+    Embed: lambda models, some: _in_parts(models.embedder.embed, embedding_rows, some),
+    Norms: lambda models, some: _in_parts(models.embedder.norms, norm_values, some),
     LogProbs: _log_probs_all,
 }

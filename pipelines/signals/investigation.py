@@ -1,7 +1,7 @@
-"""One wrong answer investigated: was it given, who taught it, what is answered without them?
+"""Investigates a wrong answer: was it given, which texts taught it, what is answered without them?
 
-A generator like a defence: it yields requests and holds no model, so that `drive` can take several
-through in lockstep and tests can answer from a script.
+Like a defence, an investigation is a generator that yields requests, so that `drive` runs several
+in lockstep.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -16,17 +16,16 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
-PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
+PASSAGE_CHARACTERS = 4_000  # of a text that are embedded
 
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What is asked: a wrong answer, the snapshot it was given on, and what was answered then.
+    """A wrong answer and its snapshot.
 
-    `recorded` are the answers that the pipeline itself gave on that snapshot. `further` are texts
-    of a corpus, nearest first, that may have part in it though the search did not return them.
-    `read` has documents with the texts that models read in place of their own, by content id.
-    With `insist` texts are looked for although the answer cannot be reproduced.
+    `recorded` are the answers of the pipeline for that snapshot. `further` are texts of the corpus,
+    nearest first, that the search did not return. `read` has the documents as models read them, by
+    content id. With `insist`, texts are examined even if the answer cannot be reproduced.
     """
 
     snapshot: SearchSnapshot
@@ -36,18 +35,18 @@ class Inquiry:
     read: Mapping[str, Document] = field(default_factory=dict)
     insist: bool = False
 
-    def shown(self, document: Document) -> Document:
-        """A document as models read it, at its own rank."""
+    def as_read(self, document: Document) -> Document:
+        """Return a document as models read it, with its rank."""
         return replace(self.read.get(document.content_id, document), rank=document.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class Investigation:
-    """What was found out.
+    """The result of an investigation.
 
-    `attribution` is None when nothing was looked for, because the answer is on no record and was
-    not given again. `answer_without` is what the snapshot's other documents lead to, None where
-    nothing was flagged or nothing is answered; `persists` whether it means the same.
+    `attribution` is None if the answer could not be reproduced. `answer_without` is the answer
+    without the flagged texts, None if there is none or no text is flagged; `persists` is whether it
+    means the same.
     """
 
     reproduced: bool
@@ -63,9 +62,9 @@ Investigating = Generator[Request, Any, Investigation]
 def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     """Investigate one wrong answer.
 
-    It counts as given when it is one of the recorded answers, entails one of them or follows from
-    it, or is given again from all documents together (undefended); it persists when the answer
-    without the flagged texts means the same. Meaning is up to the relation scorer.
+    The answer was given if it is a recorded answer, entails one or is entailed by one, or if the
+    undefended answer from all documents agrees with it. It persists if the answer without the
+    flagged texts means the same, by the relation scorer.
     """
     reproduced = yield from was_given(inquiry)
     if not reproduced and not inquiry.insist:
@@ -74,7 +73,7 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     asked = Case(
         query=inquiry.snapshot.query,
         answer=inquiry.answer,
-        texts=tuple(replace(text, document=inquiry.shown(text.document)) for text in texts),
+        texts=tuple(replace(text, document=inquiry.as_read(text.document)) for text in texts),
         k=max(1, len(inquiry.snapshot.documents)),
     )
     attribution = yield from attributor.attribute(asked)
@@ -83,7 +82,7 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
         return found
     flagged = {text_key(t.document) for t in texts if t.id in set(attribution.flagged)}
     documents = inquiry.snapshot.documents
-    left = [inquiry.shown(d) for d in documents if text_key(d) not in flagged]
+    left = [inquiry.as_read(d) for d in documents if text_key(d) not in flagged]
     answer = yield from undefended_answer(inquiry.snapshot.query.text, left)
     if answer.abstained:
         return replace(found, persists=False)
@@ -92,15 +91,15 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
 
 
 def was_given(inquiry: Inquiry) -> Generator[Request, Any, bool]:
-    """Whether the pipeline gave this answer, by its record or by asking again."""
+    """Whether the pipeline gave this answer, by its records or by asking again."""
     if inquiry.answer.casefold() in {answer.casefold() for answer in inquiry.recorded}:
         return True
     on_record = yield from agrees(inquiry, inquiry.recorded)
     if on_record:
         return True
     snapshot = inquiry.snapshot
-    shown = [inquiry.shown(document) for document in snapshot.documents]
-    again = yield from undefended_answer(snapshot.query.text, shown)
+    documents = [inquiry.as_read(document) for document in snapshot.documents]
+    again = yield from undefended_answer(snapshot.query.text, documents)
     if again.abstained:
         return False
     given = yield from agrees(inquiry, (again.text,))
@@ -110,7 +109,7 @@ def was_given(inquiry: Inquiry) -> Generator[Request, Any, bool]:
 def agrees(
     inquiry: Inquiry, others: Sequence[str], *, both_ways: bool = False
 ) -> Generator[Request, Any, bool]:
-    """Whether the wrong answer and any of the others entail each other, `both_ways` or either."""
+    """Whether the wrong answer entails or is entailed by any of the others; `both_ways`: and."""
     said = tuple(other for other in others if other)
     if not said:
         return False
@@ -122,15 +121,14 @@ def agrees(
 
 
 def by_similarity(inquiry: Inquiry) -> Generator[Request, Any, tuple[RankedText, ...]]:
-    """The snapshot's texts, nearest to the question first, then what the corpus has besides.
-
-    The same text twice is one text. Ranks are places in this list.
+    """Return the snapshot's distinct texts, nearest to the question first, then further ones of the
+    corpus. Ranks are places in this list.
     """
     distinct = {d.content_id: d for d in reversed(inquiry.snapshot.documents)}
     documents = sorted(distinct.values(), key=lambda document: document.rank)
     if not documents:
         return ()
-    passages = tuple(inquiry.shown(d).passage[:PASSAGE_CHARACTERS] for d in documents)
+    passages = tuple(inquiry.as_read(d).passage[:PASSAGE_CHARACTERS] for d in documents)
     rows: FloatArray = yield Embed((inquiry.snapshot.query.text, *passages))
     near = [float(similarity) for similarity in rows[1:] @ rows[0]]
     own = [RankedText(d.content_id, d, s) for d, s in zip(documents, near, strict=True)]

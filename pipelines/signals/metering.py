@@ -1,4 +1,4 @@
-"""Counts what each stage asked of the models and how long it took."""
+"""Counts the model calls and seconds of each stage."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -11,12 +11,12 @@ from radarstream.defenses.protocol import Request
 from radarstream.pipelines.signals.ports import Models
 
 ResultT = TypeVar("ResultT")
-Observer = Callable[[str], AbstractContextManager[Any]]  # stage name -> what is held around it
+Observer = Callable[[str], AbstractContextManager[Any]]  # stage name -> context of its work
 
 
 @runtime_checkable
 class CallCounts(Protocol):
-    """A model that counts: `calls` reached the model, `hits` were answered from the cache."""
+    """A model that counts its calls."""
 
     @property
     def calls(self) -> int:
@@ -28,7 +28,7 @@ class CallCounts(Protocol):
 
 
 class Costs:
-    """Hears what the stages ask of the models, in total or item by item; by default, nothing."""
+    """Observes the model calls of stages, in total or by item; this base class does nothing."""
 
     def stage(
         self,
@@ -36,11 +36,11 @@ class Costs:
         *models: object,  # noqa: ARG002
         records: int = 0,  # noqa: ARG002
     ) -> AbstractContextManager[None]:
-        """A context that lasts as long as a stage works on so many records with these models."""
+        """Return a context for the work of a stage on `records` with these models."""
         return nullcontext()
 
     def around(self, models: Models) -> Models:
-        """The models that a stage asks: the given ones, or wrappers that observe them."""
+        """Return the models for a stage: the given ones, or wrappers that observe them."""
         return models
 
     def charged(
@@ -48,13 +48,13 @@ class Costs:
         place: int,  # noqa: ARG002
         asking: Generator[Request, Any, ResultT],
     ) -> Generator[Request, Any, ResultT]:
-        """The same generator, its requests charged to the item at this place of the batch."""
+        """Charge the requests of a generator to the item at a place of the batch."""
         return asking
 
 
 @dataclass(slots=True)
 class StageTotals:
-    """Running totals of one stage; `records` it is done with; seconds are wall clock."""
+    """Totals of one stage: finished `records`, calls, cache hits, and wall-clock seconds."""
 
     records: int = 0
     calls: int = 0
@@ -64,12 +64,10 @@ class StageTotals:
 
 @dataclass(slots=True)
 class Meter(Costs):
-    """The costs of a long-running pipeline: totals per stage, none per item.
+    """The costs of a long-running pipeline: totals per stage, in the order of their first runs.
 
-    Stages stand in the order in which they first ran; `current` is the one that runs.
-
-    Every one of `observers` is asked for a context manager that is held around the stage's work:
-    a histogram's timer, a trace's span. It must not raise.
+    `current` is the running stage. Each of `observers` returns a context for the stage's work, such
+    as the timer of a histogram; it must not raise.
     """
 
     stages: dict[str, StageTotals] = field(default_factory=dict)
@@ -79,7 +77,7 @@ class Meter(Costs):
 
     @contextmanager
     def stage(self, name: str, *models: object, records: int = 0) -> Iterator[None]:
-        """Charge the enclosed work on so many records, and what it asks of `models`, to a stage."""
+        """Charge the enclosed work on `records`, and its calls of `models`, to a stage."""
         counted = [model for model in models if isinstance(model, CallCounts)]
         calls, hits = sum(m.calls for m in counted), sum(m.hits for m in counted)
         started, succeeded = perf_counter(), False
@@ -99,6 +97,6 @@ class Meter(Costs):
                 totals.hits += sum(m.hits for m in counted) - hits
 
     def records_done(self) -> dict[str, int]:
-        """Return the records that each stage is done with; for any thread."""
+        """Return the finished records of each stage; thread-safe."""
         with self.lock:
             return {name: totals.records for name, totals in self.stages.items()}

@@ -1,4 +1,4 @@
-"""Model text to a typed answer, once, at the edge of the model."""
+"""Parses replies of models into answers."""
 
 import re
 from functools import cache
@@ -9,9 +9,9 @@ from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import NO, YES, Task, conclusion
 from radarstream.schemas.tasks import ADDITIONS, TASKS, Reply
 
-LEAST_WORDS: Final = 3  # of an answer that only repeats the question; fewer may be a name
-LEAST_WORDS_OF_WHOM: Final = 2  # where a person is asked for: an office repeated is nobody
-_RUN: Final = 5  # words in a row that a reply has in common with an instruction
+LEAST_WORDS: Final = 3  # content words at which repeating the question is no answer
+LEAST_WORDS_OF_WHOM: Final = 2  # the same for questions with "who", where an office is no answer
+_RUN: Final = 5  # successive words in common with an instruction at which it is repeated
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _CHOICE: Final = re.compile(r"\bor\b|:", re.IGNORECASE)
 _WHO: Final = re.compile(r"^\W*who\b", re.IGNORECASE)
@@ -43,7 +43,7 @@ _LABEL_BEHIND: Final = re.compile(
 
 
 def without_prompt(answer: str) -> str:
-    """The answer without a label of the prompt that the model went on with.
+    """Remove a label of the prompt, with which the model continued, from an answer.
 
     >>> without_prompt("19. Longer answer: 19")
     '19'
@@ -54,8 +54,8 @@ def without_prompt(answer: str) -> str:
 def says_nothing(answer: str, question: str) -> bool:
     """Whether a reply claims nothing: it repeats the question or the instruction, or says so.
 
-    Repeating counts from LEAST_WORDS content words on, LEAST_WORDS_OF_WHOM after "who", and never
-    where the question offers its own answers ("or", a list behind a colon) or takes yes or no.
+    Repeating needs LEAST_WORDS content words, LEAST_WORDS_OF_WHOM after "who". It does not count if
+    the question offers answers ("or", a list after a colon) or has the answer yes or no.
 
     >>> says_nothing("The harbour fire", "What caused the fire in the harbour?")
     False
@@ -65,7 +65,7 @@ def says_nothing(answer: str, question: str) -> bool:
     return (
         bool(_NOT_SAID.search(answer))
         or _repeats_question(answer, question)
-        or _repeats_instruction(answer)
+        or not _runs(answer).isdisjoint(_instructed())
     )
 
 
@@ -80,10 +80,6 @@ def _repeats_question(answer: str, question: str) -> bool:
 def _content(text: str) -> frozenset[str]:
     words = (word for word in _WORD.findall(text.casefold()) if word not in _SMALL)
     return frozenset(_ENDING.sub("", word) if len(word) > LEAST_WORDS else word for word in words)
-
-
-def _repeats_instruction(answer: str) -> bool:
-    return not _runs(answer).isdisjoint(_instructed())
 
 
 @cache
@@ -110,7 +106,7 @@ _REFUSALS: Final = (
 _ECHO: Final = re.compile(
     r"^(?:(?:final|short|most frequent)\s+)?answer\s*(?::|-(?![.\d$£€¥])|(?=-))\s*", re.IGNORECASE
 )
-_ABBREVIATION: Final = re.compile(  # whose period belongs to it: U.S., a.m., Inc.
+_ABBREVIATION: Final = re.compile(  # keeps its period: U.S., a.m., Inc.
     r"\b(?:(?:[a-z]\.){2,}|(?:jr|sr|inc|co|corp|ltd|st)\.)$", re.IGNORECASE
 )
 _LABEL: Final = re.compile(rf"\[\s*({YES}|{NO})\s*\]", re.IGNORECASE)
@@ -121,30 +117,29 @@ _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "`
 
 
 def parse_answer(text: str, question: str = "") -> AtomicAnswer:
-    r"""The answer in a completion: its first line, without echo, quotes and final period.
+    r"""Parse the answer in a completion: its first line, without echo, quotes and final period.
 
-    An answer that repeats its question or its prompt, and claims nothing, is an abstention.
-
-    Never raises. A text with nothing to say is an abstention; a call that failed is none of this
-    module's business and must have raised ModelError before.
+    A text without an answer, or one that repeats its question or its prompt, is an abstention.
+    Never raises.
 
     >>> parse_answer('Answer: "Canberra."\nQuestion: ...').text
     'Canberra'
     >>> parse_answer("I don\u2019t know.").abstained
     True
     """
-    answer = _unwrap(without_prompt(_unwrap(_first_line(text))))[:MAX_ANSWER_CHARACTERS].rstrip()
+    first = next((line for line in map(_visible, text.splitlines()) if line), "")
+    answer = _unwrap(without_prompt(_unwrap(first)))[:MAX_ANSWER_CHARACTERS].rstrip()
     return AtomicAnswer(answer, is_uninformative(answer) or says_nothing(answer, question))
 
 
 def parse_reply(task: Task, text: str, question: str = "") -> AtomicAnswer:
-    r"""What a completion says, read in the form of its task (`Reply`). Never raises.
+    r"""Parse a completion by the `Reply` of its task. Never raises.
 
-    - AT_LENGTH: the whole text on one line; an abstention when it says nothing else, or when "The
-      answer is ..." ends in one.
-    - TAGGED: what stands in the last <ANSWER> tag, else like AT_LENGTH.
-    - LABELLED: the last [YES] or [NO], without its brackets; an abstention when there is none.
-    - RAW: the text itself on one line; an abstention when there is none.
+    - AT_LENGTH: the whole text on one line; an abstention if it is nothing else, or if "The answer
+      is ..." ends in one.
+    - TAGGED: the text in the last <ANSWER> tag, else as AT_LENGTH.
+    - LABELLED: the last [YES] or [NO], without brackets; an abstention without one.
+    - RAW: the text on one line; an abstention if it is empty.
     - SHORT: `parse_answer`.
 
     >>> parse_reply(Task.CONSOLIDATE_PASSAGES, "1 and 2 agree.\n<ANSWER>Rome.</ANSWER>").text
@@ -166,20 +161,16 @@ def parse_reply(task: Task, text: str, question: str = "") -> AtomicAnswer:
 
 
 def is_uninformative(answer: str) -> bool:
-    """Whether `answer` is empty, has no letter or digit, or says that it does not know."""
+    """Whether `answer` has no letter or digit, or says that the model does not know."""
     folded = " ".join(answer.translate(_APOSTROPHES).casefold().split())
     return not any(c.isalnum() for c in folded) or any(r in folded for r in _REFUSALS)
 
 
 def _concludes_nothing(reasoning: str) -> bool:
-    """Whether a reasoning ends in not knowing, or consists of nothing else."""
+    """Whether a reasoning ends in not knowing, or is nothing else."""
     ending = conclusion(reasoning)
     sentences = _SENTENCE_END.split(reasoning)
     return all(map(is_uninformative, sentences if ending is None else [ending]))
-
-
-def _first_line(text: str) -> str:
-    return next((line for line in map(_visible, text.splitlines()) if line), "")
 
 
 def _one_line(text: str) -> str:
@@ -187,7 +178,7 @@ def _one_line(text: str) -> str:
 
 
 def _visible(line: str) -> str:
-    """A line without what a reader would not see, its white space collapsed."""
+    """Remove invisible characters from a line, and collapse its white space."""
     kept = "".join(" " if c.isspace() else c for c in line if c == "\t" or category(c)[0] != "C")
     return " ".join(kept.split())
 

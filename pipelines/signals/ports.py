@@ -1,8 +1,8 @@
-"""The model ports: protocols that every backend fits. Connectors never import them.
+"""Protocols of models, which backends implement without importing them.
 
-Every call is batched and keeps order: result i belongs to request i, whatever the batch size. A
-failed call raises `schemas.errors.ModelError`; it never returns an empty or abstaining answer.
-Cached results are keyed by `model_id`.
+Every call is a batch: result i belongs to request i. A failed call raises
+`schemas.errors.ModelError`, and never returns an empty answer. `model_id` is part of the keys of
+cached results.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,39 +24,57 @@ class Model(Protocol):
 
     @property
     def model_id(self) -> str:
-        """Weights, revision and settings that decide results, as one stable string."""
+        """Weights, revision and settings that affect results, as one stable string."""
 
 
 class Generator(Model, Protocol):
-    """A language model."""
+    """A language model. `connectors.models.rendering` turns prompts into text or messages.
+
+    >>> class Echo:
+    ...     model_id = "echo/1"
+    ...     def complete(self, prompts):
+    ...         return [Completion(prompt.question) for prompt in prompts]
+    >>> from radarstream.pipelines.signals.prompts import build_prompt
+    >>> from radarstream.schemas.prompt import Task
+    >>> Echo().complete([build_prompt(Task.ATOMIC_ANSWER, "Who?", ["Ann Lee."])])[0].text
+    'Who?'
+    """
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order."""
+        """Return one completion per prompt, in order; equal prompts have equal completions.
+
+        Raises ModelError if the call fails, PartialModelError if some prompts do.
+        """
 
 
 class RelationScorer(Model, Protocol):
-    """A natural language inference model over answers to the same question."""
+    """A natural language inference model for answers to one question.
+
+    >>> from radarstream.connectors.models.scripted import ScriptedRelations
+    >>> ScriptedRelations().probabilities([AnswerPair("Where?", "Rome", "rome.")]).tolist()
+    [[0.95, 0.03, 0.02]]
+    """
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        """(m, 3) rows that sum to 1: entailment, neutral, contradiction of premise over
-        hypothesis.
+        """Return (m, 3) probabilities that the premise entails, is neutral to, or contradicts the
+        hypothesis; rows sum to 1. Raises ModelError, PartialModelError.
         """
 
 
 @runtime_checkable
 class AsksGenerator(Protocol):
-    """A relation scorer that may ask a language model."""
+    """A relation scorer that asks a language model."""
 
     def asking(self, generator: Generator) -> RelationScorer:
-        """The same scorer on another generator."""
+        """Return the scorer with another generator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models a pipeline runs on.
+    """The models of a pipeline.
 
-    `tokens` is None where no model returns token probabilities. `plugins` are models that only a
-    plug-in's own requests ask, by the names in its `needs`.
+    `tokens` is None if no model returns token probabilities. `plugins` are models for the requests
+    of plug-ins, by the names in their `needs`.
     """
 
     generator: Generator
@@ -67,9 +85,9 @@ class Models:
 
     @property
     def ids(self) -> dict[str, str]:
-        """The `model_id` of generator, relation scorer, embedder and what a plug-in asks.
+        """The `model_id` of generator, relation scorer, embedder and models of plug-ins.
 
-        Embeddings may never be asked for, so weights that are missing are no error here.
+        Missing weights of the embedder are no error here, because they may not be needed.
         """
         models = {"generator": self.generator, "relations": self.relations, **self.plugins}
         ids = {name: model.model_id for name, model in models.items()}
@@ -79,9 +97,7 @@ class Models:
             return ids | {"embedder": NOT_INSTALLED}
 
     def wrapped(self, around: Around) -> "Models":
-        """The same models with a function around each of their calls, also around those that a
-        relation scorer makes of the generator.
-        """
+        """Wrap all calls of the models, also those of a relation scorer to the generator."""
         generator, relations = Wrapped(self.generator, around), self.relations
         if isinstance(relations, AsksGenerator):
             relations = relations.asking(generator)

@@ -1,8 +1,8 @@
-"""The fixed part of a task and untrusted text become a prompt, which may be asked at length, or
-with sentences more in its instruction (the guardrail of hook C).
+"""Builds prompts from tasks and untrusted text, for short or long answers, with further sentences
+in the instruction (the guardrail of hook C).
 
-Text from documents is only ever concatenated, capped in length; `connectors.models.rendering`
-delimits it. The wording is in `schemas.tasks`.
+Text of documents is cut and cleaned; `connectors.models.rendering` delimits it. The wording is in
+`schemas/tasks.toml`.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ MAX_PREVIOUS_CHARACTERS: Final = 300
 def build_prompt(
     task: Task, question: str, passages: Sequence[str], previous_answer: str | None = None
 ) -> Prompt:
-    """The prompt of `task` over untrusted `passages`, in the order to show them.
+    """Build the prompt of `task` with untrusted `passages`, in their order.
 
-    Control characters go, white space collapses and each passage is cut so that all together
-    stay within the task's limit. Raises ValueError when a task of one passage gets another number.
+    Control characters are removed, white space is collapsed, and passages are cut to the task's
+    limits. Raises ValueError if a task of one passage gets another number.
     """
     spec = TASKS[task]
     if spec.one_passage and len(passages) != 1:
@@ -48,36 +48,32 @@ def build_prompt(
 
 
 def prompt_digests() -> dict[str, str]:
-    """A digest of each task's wording, by the name of the task."""
+    """Return a digest of each task's wording, by task."""
     return {
         task.value: sha256(spec.wording.encode()).hexdigest()[:12] for task, spec in TASKS.items()
     }
 
 
 def plain(text: str, limit: int) -> str:
-    r"""At most `limit` characters of `text` on one line, without control characters.
+    r"""Return at most `limit` characters of `text` on one line.
 
-    Lone surrogates, which no encoder accepts, and invisible format characters, which can hide
-    an instruction from a human reader, are removed too.
+    Control characters, lone surrogates and invisible format characters, which can hide an
+    instruction from a reader, are removed.
 
     >>> plain("a\x00b\ud800 \n c" + "d" * 9, 6)
     'ab cdd'
     """
-    # Cleaning never lengthens text, but a page can start with much that it removes.
+    # Four times the limit, because a page can begin with much that is removed.
     words = text[: 4 * limit].split()
     line = " ".join(words)
     if not line.isprintable():
-        line = " ".join(kept for word in words if (kept := without_hidden(word)))
+        visible = ("".join(c for c in word if category(c)[0] != "C") for word in words)
+        line = " ".join(filter(None, visible))
     return line[:limit].rstrip()
 
 
-def without_hidden(word: str) -> str:
-    """Drop what a person would not see."""
-    return "".join(character for character in word if category(character)[0] != "C")
-
-
 def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
-    """The prompts of completions that are requested or scored."""
+    """Build the prompts of requests."""
     return tuple(build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in rows)
 
 
@@ -90,12 +86,10 @@ LONG_FORM: Final[dict[Task, Task]] = {
 
 
 def ask_at_length(call: Call) -> Replies:
-    """The replies to the same prompts, asked at length. Raises ModelError like the model.
+    """Ask for long answers: replace task, instruction, examples and length of the prompts.
 
-    Prompts keep question and passages and change task, instruction, examples and length; replies
-    to them come on one line, because an answer is one line. Tasks that reason (rationales,
-    consolidation) or judge stay as they are, and so do requests of plug-ins without a `prompt`. Of
-    the answers to be synthesised, the prompt holds the first 300 characters each.
+    Replies are put on one line. Tasks without a long form, and requests of plug-ins without a
+    `prompt`, do not change. Raises ModelError as the model.
     """
     replies = call.ask_with(at_length)
     if call.method == Method.COMPLETE:
@@ -104,7 +98,7 @@ def ask_at_length(call: Call) -> Replies:
 
 
 def answering_at_length(models: Models) -> Models:
-    """The same models, asked for answers at length."""
+    """Return the models, wrapped by `ask_at_length`."""
     tokens = None if models.tokens is None else Wrapped(models.tokens, ask_at_length)
     plugins = {name: Wrapped(model, ask_at_length) for name, model in models.plugins.items()}
     generator = Wrapped(models.generator, ask_at_length)
@@ -117,9 +111,8 @@ def in_its_form(
     work: Callable[[Sequence[ItemT], Models], Sequence[OutT]],
     models: Models,
 ) -> list[OutT]:
-    """Call `work` with the items for short answers, then with those for long answers.
-
-    For the latter it is given models that answer at length. The results are in the items' order.
+    """Call `work` with the items for short answers, then with those for long answers, and with
+    models for each form; return the results in the items' order.
     """
     found: dict[int, OutT] = {}
     for form in (False, True):
@@ -132,7 +125,7 @@ def in_its_form(
 
 
 def at_length(prompt: Prompt) -> Prompt:
-    """The same question of the same passages, to be answered at length."""
+    """Return a prompt for a long answer, with the same question and passages."""
     if prompt.task not in LONG_FORM:
         return prompt
     spec = TASKS[LONG_FORM[prompt.task]]
@@ -152,15 +145,15 @@ def _on_one_line(prompt: Prompt, completion: Completion | ModelError) -> Complet
 
 
 def guarded(models: Models, sentences: Sequence[str] = (GUARDRAIL,)) -> Models:
-    """The same models, told the sentences with every prompt that has passages and an instruction.
-
-    Judges are told nothing: their prompts have controls of their own against texts that steer.
-    """
+    """Return models that add sentences to the instruction of prompts, as `instructed`."""
     return models.wrapped(lambda call: call.ask_with(lambda p: instructed(p, sentences)))
 
 
 def instructed(prompt: Prompt, sentences: Sequence[str]) -> Prompt:
-    """The prompt with sentences behind its instruction, where they have something to guard."""
+    """Add sentences to the instruction of a prompt with passages.
+
+    Prompts of judges stay, because they have their own controls against texts that steer.
+    """
     judges = bool(TASKS[prompt.task].parts)
     if judges or not (prompt.instruction and prompt.passages):
         return prompt

@@ -1,17 +1,17 @@
-"""What models read of documents: short texts whole, of long ones the windows that fit the question.
+"""Selects the text that models read: short documents whole, of long ones the best windows.
 
-1. The text is split after sentences and lines, and sentences are packed into windows of at most so
-   many characters. A longer sentence is cut at white space.
-2. A window scores the sum, over the question's words that it has, of the word's inverse document
+1. The text is split after sentences and lines, and sentences are packed into windows of a maximum
+   length. A longer sentence is cut at white space.
+2. The score of a window is the sum, over the question's words in it, of their inverse document
    frequency among the page's windows (as in BM25, Robertson and Zaragoza, 2009), times 1.5 for
-   numbers and names. A word counts once however often it is repeated. Words are compared by their
-   English stem; characters of scripts without spaces are words of their own.
+   numbers and names. Repetitions do not count. Words are compared by their English stem; in scripts
+   without spaces, characters are words.
 3. The windows with the highest scores are kept, of equal ones the earlier. A window that repeats
    another is left out.
-4. What is kept is read in the order of the page.
+4. The kept windows are read in the order of the page.
 
-Other pages have no influence, so that nobody can change what is read of them. Time and memory are
-linear in the length of the page.
+The selection depends on the page and the question only, so that no other page can change it. Time
+and memory are linear in the length of the page.
 """
 
 import re
@@ -28,10 +28,10 @@ from radarstream.pipelines.settings import ReadingSettings
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 
 ELLIPSIS: Final = " … "
-NAMES_COUNT: Final = 1.5  # how much more than other words numbers and names count
-LONGEST_WORD: Final = 40  # characters; anything longer is no word
+NAMES_COUNT: Final = 1.5  # weight of numbers and names
+LONGEST_WORD: Final = 40  # characters; longer strings do not count
 PREFIX: Final = 3  # characters that words of one stem share
-MOST_STEMMED: Final = 2_000  # different words of a page; further ones count as they are written
+MOST_STEMMED: Final = 2_000  # distinct words of a page; further ones are not stemmed
 _SENTENCE_END: Final = re.compile(
     r"(?<!\b\w)(?<!\b[A-Z]\w)[.!?…][\"'”’)\]]*\s+|\n\s*|[。！？]+"  # not after "Dr." or "U.S."
 )
@@ -45,9 +45,9 @@ _ASKING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a text: where it begins and ends, in characters, and how well it fits.
+    """A part `text[start:end]` of a text.
 
-    `score` is the share, in [0, 1], of what all words of the question that the page has are worth.
+    `score` is the share, in [0, 1], of the weight of all question's words on the page.
     """
 
     start: int
@@ -56,16 +56,17 @@ class Window:
 
 
 def best_windows(question: str, text: str, characters: int, count: int) -> list[Window]:
-    """The `count` windows, of at most so many `characters`, that fit the question best.
+    """Return the `count` best windows, of at most `characters`, the best first.
 
-    The best come first. A page without any word of the question gives its first windows.
+    Of a page without a word of the question, these are the first windows.
     """
     places = list(_packed(text, characters))
     worth = _worth(question)
     stems = _Stems({word[:PREFIX] for word in (*worth, *_WORD.findall(question.casefold()))})
     held = [stems.of(text[start:end]) & worth.keys() for start, end in places]
     having = Counter(word for words in held for word in words)
-    values = {word: worth[word] * _rarity(n, len(places)) for word, n in having.items()}
+    rarity = {word: log(1.0 + (len(places) - n + 0.5) / (n + 0.5)) for word, n in having.items()}
+    values = {word: worth[word] * rare for word, rare in rarity.items()}
     most = sum(values[word] for word in sorted(values))
     windows = [
         Window(start, end, sum(values[word] for word in sorted(words)) / most if most else 0.0)
@@ -75,12 +76,12 @@ def best_windows(question: str, text: str, characters: int, count: int) -> list[
 
 
 def says_more_than(text: str, characters: int) -> bool:
-    """Whether the different sentences of a text have more than so many characters together.
+    """Whether the distinct sentences of a text have more than `characters` together.
 
     >>> says_more_than("Rome won. Oslo lost. " * 100, 20)
     False
     """
-    written: set[str] = set()  # a repeated one need not be read again
+    written: set[str] = set()  # to skip repetitions fast
     seen: set[str] = set()
     total = 0
     for start, end in _sentences(text):
@@ -98,7 +99,7 @@ def says_more_than(text: str, characters: int) -> bool:
 
 
 def joined(text: str, windows: Sequence[Window]) -> str:
-    """The windows in the order of the text, an ellipsis where something is left out between them.
+    """Join windows in the order of the text, with an ellipsis for each omission.
 
     >>> joined("One. Two. Three.", [Window(10, 16, 0.1), Window(0, 5, 0.9)])
     'One. … Three.'
@@ -123,7 +124,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _packed(text: str, characters: int) -> Iterator[tuple[int, int]]:
-    """Windows that cover the text, each at least one sentence or cut from a longer one."""
+    """Yield windows that cover the text, each of whole sentences or cut from a longer one."""
     start = end = 0
     for _, stop in _sentences(text):
         if stop - start > characters and end > start:
@@ -140,7 +141,7 @@ def _packed(text: str, characters: int) -> Iterator[tuple[int, int]]:
 
 
 def _worth(question: str) -> dict[str, float]:
-    """What each word of the question counts, by its stem, before its rarity."""
+    """Return the weight of each word of the question, by stem, without its rarity."""
     stem = _stemming()
     worth: dict[str, float] = {}
     for found in _WORD.finditer(question):
@@ -153,7 +154,7 @@ def _worth(question: str) -> dict[str, float]:
 
 
 class _Stems:
-    """The stems of the words of a page that start like one of `starts`, each computed once."""
+    """Stems of the words of a page that begin with one of `starts`, each computed once."""
 
     def __init__(self, starts: Set[str]) -> None:
         self.starts = starts
@@ -161,31 +162,26 @@ class _Stems:
         self.known: dict[str, str] = {}
 
     def of(self, text: str) -> set[str]:
-        """The stems of a text."""
+        """Return the stems of a text."""
         words = (word for word in _WORD.findall(text.casefold()) if word[:PREFIX] in self.starts)
         return {self.known.get(word) or self.learn(word) for word in words}
 
     def learn(self, word: str) -> str:
-        """The stem of a word that was not there before."""
+        """Compute the stem of a new word."""
         if len(self.known) >= MOST_STEMMED or len(word) > LONGEST_WORD:
             return word
         return self.known.setdefault(word, self.stem(word))
 
 
 def _stemming() -> Callable[[str], str]:
-    """A stemmer of one's own: it keeps the word it works on, so threads cannot share it."""
+    """Return a new stemmer; it has state, so threads must not share it."""
     stemmer: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
     return stemmer
 
 
-def _rarity(having: int, windows: int) -> float:
-    """The inverse document frequency of a word that so many of the windows have."""
-    return log(1.0 + (windows - having + 0.5) / (having + 0.5))
-
-
 def _distinct(windows: Sequence[Window], text: str, count: int) -> list[Window]:
-    """The first `count` windows that say something and do not repeat an earlier one."""
-    written: set[str] = set()  # a repeated one need not be read again
+    """Return the first `count` windows that have words and do not repeat an earlier one."""
+    written: set[str] = set()  # to skip repetitions fast
     seen: set[tuple[str, ...]] = set()
     chosen: list[Window] = []
     for window in windows:
@@ -203,7 +199,7 @@ def _distinct(windows: Sequence[Window], text: str, count: int) -> list[Window]:
 
 
 def as_read(snapshots: Sequence[SearchSnapshot], reading: ReadingSettings) -> list[SearchSnapshot]:
-    """The snapshots with their documents as models read them."""
+    """Return the snapshots with their documents as models read them."""
     read = [read_documents(s.query, s.documents, reading) for s in snapshots]
     return [
         snapshot if documents == snapshot.documents else replace(snapshot, documents=documents)
@@ -214,28 +210,21 @@ def as_read(snapshots: Sequence[SearchSnapshot], reading: ReadingSettings) -> li
 def read_documents(
     query: Query, documents: Sequence[Document], reading: ReadingSettings
 ) -> tuple[Document, ...]:
-    """The documents of a query with the texts that models read in place of their own.
+    """Return the documents of a query with the text that models read; the rest stays.
 
-    Order, ranks, titles and addresses stay; so does a document that is short or repeats itself, or
-    whose query asks for a long answer.
+    A document stays whole if it is short or repeats itself, or if the query asks for a long answer.
     """
+    size, count = reading.window_characters, reading.windows
     return tuple(
-        replace(document, text=_windows_of(document.text, query.text, reading))
-        if is_long(query, document, reading)
-        else document
-        for document in documents
+        replace(d, text=joined(d.text, best_windows(query.text, d.text, size, count)))
+        if is_long(query, d, reading)
+        else d
+        for d in documents
     )
 
 
-def _windows_of(text: str, question: str, reading: ReadingSettings) -> str:
-    return joined(text, best_windows(question, text, reading.window_characters, reading.windows))
-
-
 def is_long(query: Query, document: Document, reading: ReadingSettings) -> bool:
-    """Whether only some windows of a document are read.
-
-    Of a text that repeats itself until it is long, a selection would leave nothing out.
-    """
+    """Whether only some windows of a document are read; not if it is long by repetition only."""
     return (
         reading.windows > 0
         and not query.long_form

@@ -1,21 +1,19 @@
-"""A language model as relation scorer: it reads what rules over words cannot.
+"""A relation scorer by a language model, for answers that rules cannot decide.
 
-Rules decide where they are certain (`connectors.models.answer_agreement.certain_relation`). Every
-other ordered pair of distinct answers is a prompt of its own, so that an answer is never in the
-prompt of another pair. The answers are untrusted, and none may decide its own verdict:
+Rules decide certain pairs (`connectors.models.answer_agreement.certain_relation`). Every other
+ordered pair of distinct answers is a prompt of its own, so that no answer is in the prompt of
+another pair. Answers are untrusted, and must not steer the model:
 
-- They are shown delimited, and a reply counts only if it is a label and nothing else.
-- Each answer is also judged beside itself, which it must entail. Where the model said that one
-  answer entails another, both are judged beside decoys (`decoys.py`), none of which they may
-  entail. An answer that fails supports nothing and is supported by nothing, not even by the same
-  text elsewhere: it does not entail itself. What a decoy entails is entailed by too much: nothing
-  supports it, though it may be an honest answer that says little, such as "in Europe", and support
-  others.
-- An answer that quotes its rival at length could order something for this one pair, which no decoy
-  would tell. The rules compare such two, and only what they hold for the same is supported.
+- They are delimited, and a reply counts only if it is a label alone.
+- Controls: each answer is also judged with itself, which it must entail. If the model says that one
+  answer entails another, both are judged with decoys, which they must not entail. An answer that
+  fails a control supports no answer and is supported by none, not even by the same text elsewhere:
+  it does not entail itself. An answer that a decoy entails, such as "in Europe", may support others
+  and is supported by none.
+- An answer that quotes its rival at length may have an instruction for this pair only, which no
+  decoy reveals. Rules compare such a pair, and an answer is supported only if they find it equal.
 
-The pairs of an answer that fails are left to rules. They only decide how much it contradicts the
-others.
+Rules also judge the pairs of an answer that fails a control: how much it contradicts others.
 """
 
 import re
@@ -57,21 +55,21 @@ _SENTENCES: Final = (
     "Engineers repaired it in {}", "Judges set it aside in {}", "Farmers grow it by the sea in {}",
     "Rain delayed it in {}", "Hardly anybody saw it in {}", "Sailors brought it home to {}",
 )  # fmt: skip
-# Years are of the Middle Ages, since few true answers of today are as general as to include them.
+# Years are of the Middle Ages, which few true answers include.
 _POOLS: Final[tuple[tuple[str, ...], ...]] = (
     PLACES,
     tuple(map(" ".join, product(_GIVEN, _FAMILY))),
     tuple(map(str, range(1101, 1400))),
     tuple(sentence.format(place) for sentence, place in product(_SENTENCES, PLACES)),
 )
-_SAID: Final = re.compile(r"\w{4,}")  # shorter words are too common to name a decoy
+_SAID: Final = re.compile(r"\w{4,}")  # shorter words are too common
 
 
 def decoys_of(question: str, answer: str) -> tuple[str | None, ...]:
-    """A place, a person, a year and a sentence that share no long word with question or answer.
+    """Return a place, a person, a year and a sentence without a long word of question or answer.
 
-    So no answer can make an exception for its decoys by name. They follow from the two texts,
-    letter by letter. None for a kind of which the answer leaves none.
+    So no answer can name its decoys as exceptions. They depend on all characters of the two texts.
+    None for a kind without a suitable decoy.
 
     >>> decoys_of("Who won?", "Lima") == decoys_of("Who won?", "Lima")
     True
@@ -83,36 +81,39 @@ def decoys_of(question: str, answer: str) -> tuple[str | None, ...]:
 
 
 def _free(pool: tuple[str, ...], start: int, said: set[str]) -> str | None:
-    """The first text from a place on that has none of the words, all around."""
+    """Return the first text without the words, from a place on and around."""
     around = pool[start:] + pool[:start]
     return next((d for d in around if said.isdisjoint(_SAID.findall(d.casefold()))), None)
 
 
-# How a pair was decided: by certain rules, by a label of the model, by a reply that is none, by
-# rules because one quotes the other or failed its controls, or not at all because a call failed.
+# How a pair was decided: by certain rules; by a label of the model; as neutral, as the reply is not
+# a label; by rules, because one answer quotes the other or failed a control; or not at all.
 HOW: Final = ("certain", "judged", "malformed", "quoting", "steering", "failed")
 Replies = dict[AnswerPair, str | ModelError | None]  # a label, None for another reply
-_SURE: Final = 0.98  # the probability of the class that was named
+_SURE: Final = 0.98  # probability of the class in the reply
 _CLASSES: Final = (ENTAILMENT, NEUTRAL, CONTRADICTION)
 _LABEL: Final = re.compile(rf"[\s\"'*.]*\[?({'|'.join(_CLASSES)})\]?[\s\"'*.]*", re.IGNORECASE)
-_MOST_CHARACTERS: Final = 8_000  # of an answer; longer than any that is parsed
-_ORDER_CHARACTERS: Final = 20  # letters that an order takes: "Lima City" gives none
-# What looks like a Latin letter, and digits and marks that stand for letters.
+_MOST_CHARACTERS: Final = 8_000  # of an answer; no parsed one has more
+_ORDER_CHARACTERS: Final = 20  # least letters of an instruction
+# Characters that look like Latin letters, and digits and marks that replace letters.
 _LOOKS: Final = LATIN_LOOKS | str.maketrans("013457$@|", "oieastsai")
 _LETTER: Final = re.compile(r".*\b([A-Z])\b")  # in the name of a character
 
 
 class JudgedRelations:
-    """RelationScorer that asks a language model about each ordered pair of distinct answers.
+    """Asks a language model about each ordered pair of distinct answers.
 
-    Answers that differ in case and white space only are one. A call makes one batch of all pairs,
-    and a second one of the decoys where answers were found to agree.
+    Answers that differ only in case and white space are equal. A call makes one batch of all pairs,
+    and a second one with decoys for answers that agree.
 
     Parameters
     ----------
-    generator: the model; give it a response cache, since answers recur from step to step.
-    rules: what says how an answer that tries to steer the model contradicts others.
-    judgements: counts pairs by `HOW` they were decided; by default a counter of its own.
+    generator
+        The model; with a response cache, because answers recur from step to step.
+    rules
+        Judges how an answer that steers contradicts others.
+    judgements
+        Counts pairs by `HOW` they were decided; by default a new counter.
     """
 
     def __init__(
@@ -124,39 +125,38 @@ class JudgedRelations:
 
     @cached_property
     def model_id(self) -> str:
-        """Model, wording and rules: everything that decides a probability."""
+        """Model, wording and rules, which determine the probabilities."""
         wording = sha256(f"{TASKS[Task.JUDGE_RELATION].wording}{decoys_of('', '')}".encode())
         judge = f"judged-relations@{wording.hexdigest()[:12]}"
         return f"{judge}+{self._generator.model_id}+{self._rules.model_id}"
 
     def asking(self, generator: Generator) -> "JudgedRelations":
-        """The same judge on another generator, such as one whose calls are counted."""
+        """Return the judge with another generator, for example one that counts calls."""
         return JudgedRelations(generator, self._rules, self.judgements)
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        """(m, 3) rows that sum to 1: entailment, neutral, contradiction.
+        """Return (m, 3) probabilities of entailment, neutral and contradiction; rows sum to 1.
 
-        A reply that is no label is neutral, and is not asked for again: a model that is asked the
-        same gives the same reply. Raises PartialModelError when prompts are not answered, whose
-        outcomes are the pairs'.
+        A reply that is not a label counts as neutral, without a retry, which would give the same.
+        Raises PartialModelError, one outcome per pair, if prompts failed.
         """
-        shown = once_spelled([tidy(pair) for pair in pairs])
+        spelled = once_spelled([tidy(pair) for pair in pairs])
         decided: dict[AnswerPair, tuple[str | ModelError | None, str]] = {}
-        for pair in dict.fromkeys(shown):
+        for pair in dict.fromkeys(spelled):
             if (relation := certain_relation(pair)) is not None:
                 decided[pair] = relation, "certain"
             elif is_quoting(pair):
                 decided[pair] = None, "quoting"
             elif not (is_fit(pair.premise) and is_fit(pair.hypothesis)):
                 decided[pair] = None, "steering"
-        unsure = [pair for pair in dict.fromkeys(shown) if pair not in decided]
+        unsure = [pair for pair in dict.fromkeys(spelled) if pair not in decided]
         replies = self._replies([asked for pair in unsure for asked in (pair, *answers_of(pair))])
         agreeing = [a for p in unsure if replies[p] == ENTAILMENT for a in answers_of(p)]
         decoyed = [pair for answer in agreeing for pair in controls(answer)]
         replies |= self._replies([pair for pair in decoyed if pair not in replies])
         decided |= {pair: verdict_of(pair, replies) for pair in unsure}
         alone = {answer for pair in unsure for answer in answers_of(pair)}
-        known = [answer for answer in decided if answer in alone and is_told(answer, replies)]
+        known = [answer for answer in decided if answer in alone and is_judged(answer, replies)]
         decided |= {one: (None, "steering") for one in known if is_steering(one, replies)}
         self.judgements.update(how for _, how in decided.values())
         rows = {
@@ -165,10 +165,10 @@ class JudgedRelations:
             if relation is not None
         }
         rows |= self._ruled([pair for pair in decided if pair not in rows])
-        return np.array(all_answered([rows[pair] for pair in shown])).reshape(-1, 3)
+        return np.array(all_answered([rows[pair] for pair in spelled])).reshape(-1, 3)
 
     def _ruled(self, pairs: Sequence[AnswerPair]) -> dict[AnswerPair, FloatArray | ModelError]:
-        """What rules say of pairs; support only where one quotes the other and says the same."""
+        """Judge pairs by rules; only a pair of which one quotes the other is a support."""
         rows = self._rules.probabilities(pairs)
         supported = [
             is_quoting(pair) and row.argmax() == 0 for pair, row in zip(pairs, rows, strict=True)
@@ -177,9 +177,9 @@ class JudgedRelations:
         return dict(zip(pairs, kept, strict=True))
 
     def _replies(self, pairs: Sequence[AnswerPair]) -> Replies:
-        """What the model says of each different pair.
+        """Return the model's label for each distinct pair.
 
-        The prompts of a question follow each other: they share the part of a deadline.
+        The prompts of a question follow each other, because they share a part of a deadline.
         """
         by_question: dict[str, dict[AnswerPair, None]] = {}
         for pair in pairs:
@@ -195,9 +195,9 @@ class JudgedRelations:
 
 
 def verdict_of(pair: AnswerPair, replies: Replies) -> tuple[str | ModelError | None, str]:
-    """The relation of a pair and how it was decided, of `HOW`, or "failed" for a ModelError.
+    """Return the relation of a pair and how it was decided (`HOW`), or a ModelError and "failed".
 
-    None where an answer of the pair failed a control. A model without any label finds all neutral.
+    The relation is None if an answer of the pair failed a control.
     """
     answered = [replies[asked] for asked in asked_about(pair) if asked in replies]
     for reply in answered:
@@ -206,30 +206,32 @@ def verdict_of(pair: AnswerPair, replies: Replies) -> tuple[str | ModelError | N
     premise, hypothesis = answers_of(pair)
     if any(answered) and (is_steering(premise, replies) or is_steering(hypothesis, replies)):
         return None, "steering"
-    if replies[pair] == ENTAILMENT and is_entailed_by_all(hypothesis, replies):
+    if replies[pair] == ENTAILMENT and any(
+        replies.get(turned(decoy)) == ENTAILMENT for decoy in decoy_pairs(hypothesis)
+    ):
         return None, "steering"
     return (replies[pair], "judged") if replies[pair] else (NEUTRAL, "malformed")
 
 
 def tidy(pair: AnswerPair) -> AnswerPair:
-    """The pair as it is compared: composed letters, one line, nothing invisible."""
+    """Normalise a pair: composed letters, one line, no invisible characters."""
     sides = (plain(normalize("NFC", text), _MOST_CHARACTERS) for text in answer_texts(pair))
     return AnswerPair(pair.question, *sides)
 
 
 def answer_texts(pair: AnswerPair) -> tuple[str, str]:
-    """Premise and hypothesis."""
+    """Return premise and hypothesis."""
     return pair.premise, pair.hypothesis
 
 
 def answers_of(pair: AnswerPair) -> tuple[AnswerPair, AnswerPair]:
-    """Each of the two answers beside itself, which stands for the answer to its question."""
+    """Return each of the two answers paired with itself, the key of an answer."""
     first, second = (AnswerPair(pair.question, text, text) for text in answer_texts(pair))
     return first, second
 
 
 def once_spelled(pairs: Sequence[AnswerPair]) -> list[AnswerPair]:
-    """The pairs with each answer as it was spelled first; spellings differ in case only."""
+    """Give answers that differ in case their first spelling."""
     first: dict[tuple[str, str], str] = {}
 
     def spelled(question: str, text: str) -> str:
@@ -243,7 +245,7 @@ def once_spelled(pairs: Sequence[AnswerPair]) -> list[AnswerPair]:
 
 @lru_cache(maxsize=10_000)
 def decoy_pairs(answer: AnswerPair) -> tuple[AnswerPair, ...]:
-    """An answer as premise before each of its decoys that rules do not tell from it for certain."""
+    """Pair an answer, as premise, with each of its decoys that rules do not decide."""
     pairs = (
         AnswerPair(answer.question, answer.premise, decoy)
         for decoy in decoys_of(answer.question, answer.premise)
@@ -253,43 +255,38 @@ def decoy_pairs(answer: AnswerPair) -> tuple[AnswerPair, ...]:
 
 
 def controls(answer: AnswerPair) -> Iterator[AnswerPair]:
-    """What is asked about an answer beside itself: itself, and each decoy in both directions."""
+    """Yield the controls of an answer: the pair with itself, and each decoy in both directions."""
     yield answer
     for pair in decoy_pairs(answer):
         yield from (pair, turned(pair))
 
 
 def turned(pair: AnswerPair) -> AnswerPair:
-    """The pair with premise and hypothesis exchanged."""
+    """Exchange premise and hypothesis."""
     return AnswerPair(pair.question, pair.hypothesis, pair.premise)
 
 
 def asked_about(pair: AnswerPair) -> Iterator[AnswerPair]:
-    """What the model is asked to decide a pair: the pair, and the controls of its answers."""
+    """Yield what decides a pair: the pair, and the controls of its answers."""
     yield pair
     for answer in answers_of(pair):
         yield from controls(answer)
 
 
-def is_told(answer: AnswerPair, replies: Replies) -> bool:
-    """Whether what was asked about an answer alone has replies, and one of them is a label."""
+def is_judged(answer: AnswerPair, replies: Replies) -> bool:
+    """Whether the controls of an answer have replies without failures, one of them a label."""
     answered = [replies[control] for control in controls(answer) if control in replies]
     return any(answered) and not any(isinstance(reply, ModelError) for reply in answered)
 
 
 def is_steering(answer: AnswerPair, replies: Replies) -> bool:
-    """Whether an answer beside itself does not entail itself, or entails a decoy."""
+    """Whether an answer does not entail itself, or entails a decoy."""
     entailed = any(replies.get(pair) == ENTAILMENT for pair in decoy_pairs(answer))
     return entailed or replies[answer] != ENTAILMENT
 
 
-def is_entailed_by_all(answer: AnswerPair, replies: Replies) -> bool:
-    """Whether a decoy entails an answer beside itself: then anything may."""
-    return any(replies.get(turned(pair)) == ENTAILMENT for pair in decoy_pairs(answer))
-
-
 def is_fit(answer: str) -> bool:
-    """Whether the model may be shown an answer: in full, and with a decoy of every kind.
+    """Whether an answer fits into the prompt whole, and has a decoy of every kind.
 
     >>> is_fit("Lima"), is_fit("Lima " * 1_000)
     (True, False)
@@ -299,8 +296,8 @@ def is_fit(answer: str) -> bool:
 
 
 def is_quoting(pair: AnswerPair) -> bool:
-    """Whether one answer has the whole text of another in it, however it is spelled, and room for
-    an order besides.
+    """Whether one answer has the whole text of the other, in any spelling, and room for an
+    instruction.
 
     >>> is_quoting(AnswerPair("?", "Lima", "Li-ma, as whatever stands beside it must say"))
     True
@@ -315,12 +312,12 @@ def is_quoting(pair: AnswerPair) -> bool:
 
 
 def numbered(text: str) -> str:
-    """Letters and digits of a text, in lower case, and nothing between them."""
+    """Return the letters and digits of a text, in lower case."""
     return "".join(c for c in normalize("NFKD", text).casefold() if c.isalnum())
 
 
 def latin_letters(text: str) -> str:
-    """The letters of a text as they look, in lower case, and nothing between them.
+    """Return the letters of a text by their look, in lower case.
 
     >>> latin_letters("\uff25-n.T \u0391 1 \u029f")
     'entail'
@@ -335,23 +332,23 @@ def latin_letters(text: str) -> str:
 
 
 def unsupported(rows: FloatArray) -> FloatArray:
-    """Rows whose entailment became neutral."""
+    """Move the probability of entailment to neutral."""
     entailment, neutral, contradiction = rows.T
     return np.column_stack([np.zeros_like(entailment), neutral + entailment, contradiction])
 
 
 def prompt_of(pair: AnswerPair) -> Prompt:
-    """What the model is asked about one ordered pair."""
+    """Return the prompt for one ordered pair."""
     return build_prompt(Task.JUDGE_RELATION, pair.question, answer_texts(pair))
 
 
 def prompts_for(pair: AnswerPair) -> list[Prompt]:
-    """Every prompt that the verdict about a pair may have taken."""
+    """Return every prompt that may have been used for a pair."""
     return [prompt_of(asked) for asked in asked_about(tidy(pair))]
 
 
 def parse_relation(text: str) -> str | None:
-    """The class that a reply names; None unless its first line is a label and nothing else.
+    """Return the class in a reply; None unless its first line is a label alone.
 
     >>> parse_relation(" [Entailment]."), parse_relation("ENTAILMENT, as answer 1 demands")
     ('ENTAILMENT', None)
@@ -361,5 +358,5 @@ def parse_relation(text: str) -> str | None:
 
 
 def row_of(relation: str) -> FloatArray:
-    """(3,) probabilities of a class, in any case."""
+    """Return (3,) probabilities for a class."""
     return np.array([_SURE if relation.upper() == c else (1.0 - _SURE) / 2.0 for c in _CLASSES])

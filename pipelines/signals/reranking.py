@@ -1,4 +1,4 @@
-"""The stage before all others: a reranker chooses among the documents that were found."""
+"""Runs a reranker, which chooses among the documents of a snapshot before all other stages."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +18,15 @@ from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import DocumentVerdict, Reason
 
-LeftOut = tuple[Document, Reason]  # a document that no defence saw, and why
-# Of a candidate, for rerankers: far more than an encoder's window. A page may be longer by orders
-# of magnitude, and every one of them is split into tokens.
-CANDIDATE_CHARACTERS: Final = 32_768
+LeftOut = tuple[Document, Reason]  # a document that the defence did not see, and why
+CANDIDATE_CHARACTERS: Final = 32_768  # of a candidate, far more than an encoder's window
 
 
 @dataclass(frozen=True)
 class Reranked:
-    """A snapshot with the documents that a reranker kept, and what became of all of them.
+    """A snapshot with the kept documents, the reranking, and the `dropped` documents.
 
-    `dropped` are the others. Both have the ranks of the new order. Without a reranker the snapshot
-    is as it was found.
+    Documents have the ranks of the new order. Without a reranker, the snapshot is unchanged.
     """
 
     snapshot: SearchSnapshot
@@ -37,7 +34,7 @@ class Reranked:
     dropped: tuple[Document, ...] = ()
 
     def completed(self, event: AnswerEvent) -> AnswerEvent:
-        """The event with the reranking, and with the documents that it dropped."""
+        """Add the reranking and the dropped documents to an event."""
         if self.reranking is None:
             return event
         why = {c.rank: c.reason or Reason.OUTRANKED for c in self.reranking.dropped}
@@ -52,11 +49,11 @@ def rerank(
     models: Models,
     costs: Costs,
 ) -> list[Reranked | Failure]:
-    """Let a retrieval defence choose `keep` documents of each snapshot, all in lockstep.
+    """Let a reranker choose `keep` documents of each snapshot, all in lockstep.
 
-    The retriever's similarities are cosines of the embeddings of question and passage. The ranks
-    that a snapshot has are given out anew, so that documents left out before keep theirs. Of a
-    long text, rerankers read the first `CANDIDATE_CHARACTERS`.
+    Similarities are cosines of the embeddings of question and passage. The ranks of the snapshot
+    are assigned again, so that documents left out before keep theirs. Rerankers read the first
+    `CANDIDATE_CHARACTERS` of a text.
     """
     counted = (models.generator, models.embedder, *models.plugins.values())
     held = costs.stage("reranking", *counted, records=len(snapshots))
@@ -81,7 +78,7 @@ def rerank(
 
 
 def named_models(method: RetrievalDefense, models: Models) -> tuple[str, ...] | None:
-    """The ids of the models that only this method asks; None if there are none."""
+    """Return the ids of the models that only this method uses; None if there are none."""
     asked = (model for name, model in models.plugins.items() if name in method.needs)
     return tuple(model.model_id for model in asked) or None
 
@@ -89,14 +86,14 @@ def named_models(method: RetrievalDefense, models: Models) -> tuple[str, ...] | 
 def reranking(
     method: RetrievalDefense, pool: CandidatePool | ModelError
 ) -> Generator[Request, Any, Reranking | Failure]:
-    """The method on one pool; a pool that failed, or that it refuses, gives the error."""
+    """Run the method on one pool, and return errors as results."""
     if isinstance(pool, ModelError):
         return pool
     return (yield from refusable(method.rerank(pool)))
 
 
 def pools_of(snapshots: Sequence[SearchSnapshot], keep: int, models: Models) -> list[CandidatePool]:
-    """The candidates of each snapshot with their similarities. Raises ModelError."""
+    """Return the candidates of each snapshot with their similarities. Raises ModelError."""
     read = [tuple(map(as_candidate, snapshot.documents)) for snapshot in snapshots]
     texts = [
         text
@@ -113,14 +110,14 @@ def pools_of(snapshots: Sequence[SearchSnapshot], keep: int, models: Models) -> 
 
 
 def as_candidate(document: Document) -> Document:
-    """A document as rerankers read it: at most so much of it as they look at."""
+    """Cut a document to `CANDIDATE_CHARACTERS`."""
     title = document.title[:CANDIDATE_CHARACTERS]
     left = max(0, CANDIDATE_CHARACTERS - len(f"{title}\n"))
     return replace(document, title=title, text=document.text[:left])
 
 
 def reordered(snapshot: SearchSnapshot, reranking: Reranking) -> Reranked:
-    """The snapshot with its documents at their new ranks, those that were dropped beside it."""
+    """Return a snapshot with the kept documents at their new ranks, and the dropped ones."""
     placed = reranking.renumbered(snapshot)
     kept = reranking.without_dropped(placed)
     ranks = {document.rank for document in kept.documents}
@@ -129,10 +126,7 @@ def reordered(snapshot: SearchSnapshot, reranking: Reranking) -> Reranked:
 
 
 def with_left_out(event: AnswerEvent, left_out: Sequence[LeftOut]) -> AnswerEvent:
-    """The event with documents that no defence saw, each at its rank with the reason.
-
-    To be called after everything that is counted or proved from the documents of the event.
-    """
+    """Add documents that the defence did not see to an event, after all counts are done."""
     if not left_out:
         return event
     verdicts = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]

@@ -1,4 +1,4 @@
-"""Model responses checked at the edge: a malformed one is a failed call, never evidence."""
+"""Checks responses of models; a malformed one is a failed call."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -16,9 +16,9 @@ OutT = TypeVar("OutT")
 
 
 def completion_texts(generator: Generator, prompts: Sequence[Prompt]) -> list[str | ModelError]:
-    """Complete the prompts in one call; a prompt that failed on its own is its ModelError.
+    """Complete the prompts in one call; return a ModelError for a failed prompt.
 
-    Raises ModelError when the call failed as a whole or does not give one completion per prompt.
+    Raises ModelError if the whole call failed or does not give one completion per prompt.
     """
     completions: Sequence[Completion | ModelError]
     try:
@@ -33,9 +33,9 @@ def completion_texts(generator: Generator, prompts: Sequence[Prompt]) -> list[st
 def relation_outcomes(
     scorer: RelationScorer, pairs: Sequence[AnswerPair]
 ) -> list[FloatArray | ModelError]:
-    """The (3,) row of each pair; one that failed on its own is its ModelError.
+    """Return the (3,) row of each pair, or the ModelError of a failed pair.
 
-    Raises ModelError when the call failed as a whole or does not return probabilities.
+    Raises ModelError if the whole call failed or does not return probabilities.
     """
     try:
         rows = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
@@ -50,7 +50,7 @@ def relation_outcomes(
 
 
 def together(outcomes: Sequence[OutT | ModelError]) -> list[OutT] | ModelError:
-    """The outcomes of one item; the first failure among them stands for it."""
+    """Return the outcomes of one item, or the first failure among them."""
     answered: list[OutT] = []
     for outcome in outcomes:
         if isinstance(outcome, ModelError):
@@ -62,9 +62,9 @@ def together(outcomes: Sequence[OutT | ModelError]) -> list[OutT] | ModelError:
 def isolating(
     call: Callable[[Sequence[InT]], Sequence[OutT]], batch: Sequence[InT]
 ) -> list[OutT | ModelError]:
-    """Call with the whole batch; what failed is its ModelError.
+    """Call with the whole batch; return a ModelError for each failed item.
 
-    A call that says which items failed is believed. One that does not is repeated item by item.
+    If a failed call does not say which items failed, it is repeated item by item.
     """
     try:
         return [*call(batch)]
@@ -73,19 +73,19 @@ def isolating(
     except ModelError as error:
         if len(batch) == 1:
             return [error]
-    # Not inside the handler: an error of a single item must not seem to follow from the batch's.
+    # Outside the handler, so that an item's error does not have the batch's as context.
     return [isolating(call, [item])[0] for item in batch]
 
 
 def or_raise(outcome: OutT | ModelError) -> OutT:
-    """The outcome; a ModelError is raised."""
+    """Return the outcome, or raise it if it is a ModelError."""
     if isinstance(outcome, ModelError):
         raise outcome
     return outcome
 
 
 def all_answered(outcomes: Sequence[OutT | ModelError]) -> list[OutT]:
-    """Return the outcomes if none failed; PartialModelError otherwise."""
+    """Return the outcomes. Raises PartialModelError if any failed."""
     answered = [outcome for outcome in outcomes if not isinstance(outcome, ModelError)]
     if len(answered) < len(outcomes):
         raise PartialModelError(outcomes)
@@ -93,9 +93,9 @@ def all_answered(outcomes: Sequence[OutT | ModelError]) -> list[OutT]:
 
 
 def checked(check: Callable[[Any, int], FloatArray], response: Any, count: int) -> FloatArray:
-    """A model's response to `count` requests as a check of `schemas.arrays` returns it.
+    """Check a model's response to `count` requests by a function of `schemas.arrays`.
 
-    Raises ModelError. No rows at all may have any number of columns: a model need not know it.
+    Raises ModelError. A response without rows may have any number of columns.
     """
     if count == 0 and np.ndim(response) == 2 and len(response) == 0:
         return np.asarray(response)

@@ -1,7 +1,6 @@
-"""How far an answer can be trusted: what the documents and the memory say about it.
+"""The support of an answer by documents and memory.
 
-Every atomic answer of the snapshot counts, those of rejected documents too: what a defence chose
-among the documents is no part of the support of its answer.
+All atomic answers of a snapshot count, also those of documents that the defence rejected.
 """
 
 from collections.abc import Generator
@@ -20,7 +19,7 @@ from radarstream.schemas.support import Stance, Support, confidence_of, still_to
 from radarstream.schemas.verdict import Verdict
 
 ResultT = TypeVar("ResultT")
-# Relations that are known already, (3,) probabilities by premise and hypothesis.
+# Known relations: (3,) probabilities by premise and hypothesis.
 Known = dict[tuple[str, str], FloatArray]
 
 _SAME: Final = np.array([1.0, 0.0, 0.0])
@@ -29,7 +28,7 @@ _SAME: Final = np.array([1.0, 0.0, 0.0])
 def overhearing(
     asking: Generator[Request, Any, ResultT], known: Known
 ) -> Generator[Request, Any, ResultT]:
-    """The same generator; the relations that it is told are also written into `known`."""
+    """Run a generator, and add the relations that it receives to `known`."""
     try:
         request = next(asking)
         while True:
@@ -45,12 +44,12 @@ def overhearing(
 
 
 def pairs_in(request: Relate, rows: FloatArray) -> Known:
-    """The answered relations of a request by pair."""
+    """Return the relations of a request by pair."""
     return dict(zip(zip(request.premises, request.hypotheses, strict=True), rows, strict=True))
 
 
 def learn(evidence: Evidence, answer: str | None, known: Known) -> None:
-    """Take from the evidence how an answer relates to the documents' own, if a document gave it."""
+    """Add the relations of an answer to others from the evidence, if a document gave it."""
     if answer is None or evidence.answers is None or evidence.relations is None:
         return
     texts = [evidence.answers[i].text for i in evidence.informative]
@@ -68,9 +67,7 @@ def learn(evidence: Evidence, answer: str | None, known: Known) -> None:
 
 
 def unknown_relations(evidence: Evidence, verdict: Verdict, known: Known) -> Relate | None:
-    """What is still to be asked about an answer: each pair once, in both directions; None if
-    nothing is.
-    """
+    """Return a request for the unknown relations of an answer, in both directions, if any."""
     answer, others = verdict.weighed, said_by(evidence)
     if answer is None:
         return None
@@ -85,7 +82,7 @@ def unknown_relations(evidence: Evidence, verdict: Verdict, known: Known) -> Rel
 
 
 def said_by(evidence: Evidence) -> tuple[str, ...]:
-    """The informative atomic answers of all documents; none where no defence asked for them."""
+    """Return the informative atomic answers; none if the defence needs none."""
     if evidence.answers is None:
         return ()
     return tuple(evidence.answers[i].text for i in evidence.informative)
@@ -102,10 +99,10 @@ def means_the_same(one: str, other: str, known: Known) -> bool:
 def support_of(
     evidence: Evidence, verdict: Verdict, answer: str, known: Known, withstand: int | None
 ) -> Support:
-    """What is behind an answer and against it; all its relations are `known`.
+    """Return the support of an answer; all its relations are `known`.
 
-    Where no defence asked for atomic answers, a document is for the answer if it names it as whole
-    words, and none is against it.
+    Without atomic answers, a document is for the answer if it has it as whole words, and none is
+    against it.
     """
     agreement, conflict = _stances(evidence, answer, known)
     is_for = agreement >= AGREEMENT
@@ -113,7 +110,7 @@ def support_of(
     tally = tally_of(evidence)
     is_for[list(tally.torn)] = is_against[list(tally.torn)] = False
     places = list(tally.places)
-    if evidence.relations is None:  # what says the answer agrees
+    if evidence.relations is None:  # documents for the answer agree with each other
         same = is_for[places]
         tally = replace(tally, agree=tally.agree | np.outer(same, same))
     sites_for = tally.largest(is_for[places])
@@ -127,27 +124,24 @@ def support_of(
         rival_sites=rival_sites,
         memory=memory,
         confidence=confidence_of(sites_for, rival_sites, memory),
-        rival_answer=None if rival is None else said_at(evidence, places[rival]),
+        rival_answer=None if rival is None else answers_of(evidence)[places[rival]].text,
         to_silence=to_silence,
         to_change=to_change,
-        stances_for=_told(evidence, is_for, agreement),
-        stances_against=_told(evidence, is_against, conflict),
+        stances_for=_stances_of(evidence, is_for, agreement),
+        stances_against=_stances_of(evidence, is_against, conflict),
     )
 
 
-def said_at(evidence: Evidence, place: int) -> str:
-    """The atomic answer of a document that has one."""
-    return answers_of(evidence)[place].text
-
-
-def _told(evidence: Evidence, side: BoolArray, probabilities: FloatArray) -> tuple[Stance, ...]:
-    """The stances of a side, a (documents,) mask."""
+def _stances_of(
+    evidence: Evidence, side: BoolArray, probabilities: FloatArray
+) -> tuple[Stance, ...]:
+    """Return the stances of a side, a (documents,) mask."""
     places = np.flatnonzero(side).tolist()
     return tuple((evidence.documents[place].rank, float(probabilities[place])) for place in places)
 
 
 def _stances(evidence: Evidence, answer: str, known: Known) -> tuple[FloatArray, FloatArray]:
-    """How much each document's answer agrees and conflicts with the answer, both (documents,)."""
+    """Return how far each document agrees and conflicts with the answer, both (documents,)."""
     n = len(evidence.documents)
     agreement, conflict = np.zeros(n), np.zeros(n)
     if evidence.answers is None:
@@ -166,7 +160,7 @@ def _between(one: str, other: str, known: Known) -> FloatArray:
 
 
 def _memory(verdict: Verdict, answer: str, known: Known) -> float:
-    """How far the previous answer agrees, in [-1, 1]; 0 without one."""
+    """Return how far the previous answer agrees, in [-1, 1]; 0 without one."""
     previous = verdict.memory.previous_answer
     if previous is None:
         return 0.0

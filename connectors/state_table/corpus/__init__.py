@@ -1,1 +1,1 @@
-"""The documents that questions can be answered from, and their vectors."""
+"""Tables of the corpus: texts and their vectors."""

@@ -1,4 +1,4 @@
-"""What the corpus holds, for whoever looks: texts by id, the newest, counts."""
+"""Reads the corpus: texts by id, the newest texts, counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ _TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """A text of the corpus; `queries` are those it was found for last, at most 16, sorted.
+    """A text of the corpus; `queries` are the last that found it, at most 16, sorted.
 
-    The document's rank means nothing here. `own`: a user added it, so neither time nor a forgotten
-    query removes it; `name` is the user's own id for it.
+    The document's rank has no meaning. An `own` text was added by a user; neither time nor a
+    forgotten query deletes it; `name` is the user's id for it.
     """
 
     id: str
@@ -37,7 +37,7 @@ class StoredText:
 
 
 class Statistics(NamedTuple):
-    """What the corpus holds. `embedded` texts can be found, of `unusable` no vector can be made."""
+    """Counts of the corpus. Searches find `embedded` texts; `unusable` ones cannot be embedded."""
 
     texts: int
     own: int
@@ -50,7 +50,7 @@ class Statistics(NamedTuple):
 
 
 def read(engine: Engine, ids: Sequence[str]) -> dict[str, StoredText]:
-    """Return the texts with these ids; what is not there is missing."""
+    """Return the texts with these ids, without unknown ids."""
     found: dict[str, StoredText] = {}
     with engine.connect() as connection:
         for chunk in db.chunks(ids):
@@ -67,7 +67,7 @@ def newest(engine: Engine, limit: int) -> list[StoredText]:
 
 
 def statistics(engine: Engine) -> Statistics:
-    """Count what is there."""
+    """Count texts, vectors and queries."""
 
     def count(*conditions: ColumnElement[bool]) -> Any:
         return select(func.count()).where(*conditions).scalar_subquery()
@@ -108,9 +108,9 @@ def _stored(connection: Connection, statement: Select[Any]) -> list[StoredText]:
 
 
 def document_of(text: bytes, title: bytes, url: bytes, published_ms: int | None) -> Document:
-    """Read a document from its columns; rank 1 stands for none.
+    """Read a document from its columns, with rank 1.
 
-    Raises UnicodeDecodeError and OverflowError for what was never written by this module.
+    Raises UnicodeDecodeError and OverflowError for damaged values.
     """
     said, head, address = (part.decode("utf-8", "surrogatepass") for part in (text, title, url))
     published = time_at(published_ms) if published_ms is not None else None

@@ -1,8 +1,7 @@
-"""Documents that questions can be answered from: found by queries, or a user's own.
+"""Texts of the corpus: found by queries, or a user's own.
 
-A text is kept once, under the `content_id` of its document, whoever finds it and how often. Times
-are milliseconds of event time and come from the caller, as does the transaction of whatever
-writes; writers go one after another (see `vectors.locked`).
+Each text is stored once, by the `content_id` of its document. Callers pass the times, milliseconds
+of event time, and the transactions; one writer at a time has the lock (see `vectors.locked`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +26,7 @@ _TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c
 
 
 class Added(NamedTuple):
-    """Distinct texts of one addition: how many were new, how many were there before."""
+    """How many distinct texts of one addition were new, and how many were known."""
 
     new: int
     known: int
@@ -36,7 +35,7 @@ class Added(NamedTuple):
 def add_found(
     connection: Connection, documents: Iterable[Document], query_id: str, seen_ms: int
 ) -> Added:
-    """Keep what a query found at one moment; again is the same as once."""
+    """Add the documents that a query found; repeating it is harmless."""
     rows = _rows(((None, document) for document in documents), seen_ms, own=False)
     if not rows:
         return Added(0, 0)
@@ -46,10 +45,9 @@ def add_found(
 
 
 def add_own(connection: Connection, documents: Iterable[NamedDocument], seen_ms: int) -> Added:
-    """Keep a user's (name, document) pairs for good.
+    """Add a user's (name, document) pairs.
 
-    A name that the corpus knows leaves its old text for the new one: the old one is deleted. Of
-    several documents under one name, the last counts.
+    The old text of a known name is deleted. Of several documents with one name, the last counts.
     """
     pairs = list(documents)
     last = {name: place for place, (name, _) in enumerate(pairs)}
@@ -69,7 +67,7 @@ def add_own(connection: Connection, documents: Iterable[NamedDocument], seen_ms:
 
 
 def remove(connection: Connection, ids: Iterable[str]) -> int:
-    """Delete texts by id or by a user's name; return how many there were."""
+    """Delete texts by id or by a user's name; return their number."""
     locked(connection)
     return sum(
         _delete(connection, _TEXTS.id.in_(chunk) | _TEXTS.name.in_(chunk))
@@ -78,21 +76,21 @@ def remove(connection: Connection, ids: Iterable[str]) -> int:
 
 
 def remove_url_prefix(connection: Connection, prefix: str) -> int:
-    """Delete the texts whose address begins so, the user's own too; return how many."""
+    """Delete texts whose address begins with `prefix`, also a user's own; return how many."""
     locked(connection)
     return _delete(connection, address_begins(prefix))
 
 
 def prune(connection: Connection, before_ms: int) -> int:
-    """Delete what was found but not seen again since; the user's own texts stay."""
+    """Delete found texts that were last seen before `before_ms`; return how many."""
     locked(connection)
     return _delete(connection, ~_TEXTS.own & (_TEXTS.last_seen_ms < before_ms))
 
 
 def shrink(connection: Connection, most: int, *, down_to: int | None = None) -> int:
-    """Where more than `most` found texts are there, delete those seen longest ago.
+    """If there are more than `most` found texts, delete the oldest down to `down_to`, or `most`.
 
-    Leaves `down_to` of them, or `most`. Returns how many found texts are there afterwards.
+    Returns how many found texts are left.
     """
     locked(connection)
     count = count_found(connection)
@@ -104,16 +102,13 @@ def shrink(connection: Connection, most: int, *, down_to: int | None = None) -> 
 
 
 def count_found(connection: Connection) -> int:
-    """Count the texts that no user added."""
+    """Count found texts, which no user added."""
     found = sa.select(func.count()).select_from(CORPUS_TEXTS).where(~_TEXTS.own)
     return connection.execute(found).scalar_one()
 
 
 def forget_query(connection: Connection, query_id: str) -> int:
-    """Delete what was found for this query alone; return how many.
-
-    Texts that other queries found, or a user added, lose the query's name only.
-    """
+    """Delete the texts that only this query found; return how many. Other texts lose its id."""
     locked(connection)
     deleted = _delete(connection, _found_alone(query_id))
     connection.execute(sa.delete(CORPUS_QUERIES).where(_QUERIES.query_id == query_id))
@@ -121,7 +116,7 @@ def forget_query(connection: Connection, query_id: str) -> int:
 
 
 def _found_alone(query_id: str) -> ColumnElement[bool]:
-    """Whether a text was found for this query and no other, and no user added it."""
+    """Whether only this query found a text, and no user added it."""
     mine = sa.select(_QUERIES.text_id).where(_QUERIES.query_id == query_id)
     others = sa.exists().where(_QUERIES.text_id == _TEXTS.id, _QUERIES.query_id != query_id)
     return sa.and_(_TEXTS.id.in_(mine), ~_TEXTS.own, ~others)
@@ -142,13 +137,13 @@ def _rows(
             **seen,
         }
         for name, document in documents
-        if document.passage.strip()  # what has no visible character says nothing
+        if document.passage.strip()
     }
     return dict(sorted(rows.items()))  # by id
 
 
 def _upsert(connection: Connection, rows: Mapping[str, Mapping[str, Any]]) -> Added:
-    """Insert the rows; of those that are there, widen the times and keep who wanted them."""
+    """Insert the rows; for known texts, extend the times and keep names and `own`."""
     known = 0
     locked(connection, new=1)
     for chunk in db.chunks(rows):
@@ -169,7 +164,7 @@ def _upsert(connection: Connection, rows: Mapping[str, Mapping[str, Any]]) -> Ad
 
 
 def _note_query(connection: Connection, ids: Sequence[str], query_id: str, seen_ms: int) -> None:
-    """Remember what the query found; of a text, the queries that found it last."""
+    """Note that the query found the texts; keep the last 16 queries of each."""
     new = db.excluded(CORPUS_QUERIES).last_seen_ms
     later = sa.case((new > _QUERIES.last_seen_ms, new), else_=_QUERIES.last_seen_ms)
     rows = [{"text_id": id_, "query_id": query_id, "last_seen_ms": seen_ms} for id_ in ids]
@@ -185,13 +180,13 @@ def _note_query(connection: Connection, ids: Sequence[str], query_id: str, seen_
 
 
 def address_begins(prefix: str) -> ColumnElement[bool]:
-    """Whether a text's address begins so, byte by byte."""
+    """Whether a text's address begins with `prefix`."""
     start = _bytes(prefix)
     return func.substr(_TEXTS.url, 1, len(start)) == start
 
 
 def _delete(connection: Connection, condition: ColumnElement[bool]) -> int:
-    """Delete the texts that fit, with all that belongs to them; the corpus is locked."""
+    """Delete texts with their vectors and queries; the corpus is locked."""
     statement = sa.delete(CORPUS_TEXTS).where(condition).returning(_TEXTS.id)
     deleted = connection.execute(statement).scalars().all()
     for chunk in db.chunks(deleted):

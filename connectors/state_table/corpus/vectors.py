@@ -1,9 +1,9 @@
-"""The vectors of the corpus, and the counters by which readers see what changed.
+"""The vectors of the corpus, and the counters by which readers notice changes.
 
-A reader keeps vectors in memory and asks with `changes` for what is new. Vectors get their `seq`
-while their writer holds the lock on the counters, so they become visible in that order, on
-PostgreSQL too, where a plain sequence would not promise it. A deletion is only counted: a reader
-that sees the count move compares its own numbers with those that are left.
+A reader keeps vectors in memory and reads new ones by `changes`. Vectors get their `seq` while
+their writer has the lock on the counters, so that they become visible in that order, which a
+sequence of PostgreSQL does not guarantee. Deletions are counted: if the count changes, a reader
+compares its numbers with those that are left.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ ROWS_AT_ONCE: Final = 1_000
 
 
 class Counters(NamedTuple):
-    """`seq` grows with every addition, `deletions` with every deletion; `model` embeds."""
+    """`seq` grows with additions, `deletions` with deletions; `model` made the vectors."""
 
     seq: int
     deletions: int
@@ -42,7 +42,7 @@ class StoredVector(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a reader has missed: new vectors, and those that are left when something was deleted."""
+    """Changes for a reader: new vectors, and after a deletion the numbers of those left."""
 
     counters: Counters
     new: list[StoredVector]
@@ -50,7 +50,7 @@ class Changes(NamedTuple):
 
 
 def locked(connection: Connection, *, new: int = 0) -> Counters:
-    """Take the lock on the corpus until the transaction ends, and `new` numbers of its order."""
+    """Lock the corpus until the transaction ends, and reserve `new` sequence numbers."""
     statement = (
         dialect_insert(connection.dialect.name, CORPUS_STATE)
         .values(name=_NAME, seq=new, deletions=0)
@@ -61,28 +61,28 @@ def locked(connection: Connection, *, new: int = 0) -> Counters:
 
 
 def count_deletion(connection: Connection) -> None:
-    """Tell readers that something was deleted; the corpus is locked."""
+    """Count a deletion, for readers; the corpus is locked."""
     connection.execute(update(CORPUS_STATE).values(deletions=_STATE.deletions + 1))
 
 
 def counters(connection: Connection) -> Counters:
-    """Return the counters as they are."""
+    """Return the counters."""
     row = connection.execute(select(_STATE.seq, _STATE.deletions, _STATE.model)).one_or_none()
     return Counters(*row) if row else Counters(0, 0, None)
 
 
 def pending_ids(engine: Engine, limit: int | None = None) -> list[str]:
-    """Return the texts that have no vector yet, those seen last first."""
+    """Return the ids of texts without a vector, the last seen first."""
     embedded = exists().where(_VECTORS.text_id == _TEXTS.id)
     pending = select(_TEXTS.id).where(~embedded).order_by(_TEXTS.last_seen_ms.desc(), _TEXTS.id)
     return [id_ for (id_,) in db.fetch(engine, pending.limit(limit))]
 
 
 def store(engine: Engine, model: str, vectors: Mapping[str, bytes]) -> int:
-    """Keep vectors by text id, in one transaction; return how many were new.
+    """Store vectors by text id, in one transaction; return how many were new.
 
-    Texts that are gone, or got their vector from somebody else meanwhile, are passed over. Raises
-    ConfigurationError when the corpus has vectors of another model.
+    Skips texts that were deleted or embedded by others meanwhile. Raises ConfigurationError if the
+    corpus has vectors of another model.
     """
 
     def work(connection: Connection) -> int:
@@ -105,7 +105,7 @@ def store(engine: Engine, model: str, vectors: Mapping[str, bytes]) -> int:
 
 
 def drop_vectors(engine: Engine, model: str) -> int:
-    """Delete the vectors of any other model, so that this one can embed anew; return how many."""
+    """Delete the vectors of other models than `model`; return how many."""
 
     def work(connection: Connection) -> int:
         if locked(connection).model in (None, model):
@@ -118,18 +118,15 @@ def drop_vectors(engine: Engine, model: str) -> int:
 
 
 def other_model(stored: str, model: str) -> ConfigurationError:
-    """Say that the corpus speaks another model's language, and what to do."""
+    """Return the error for vectors of another model."""
     return ConfigurationError(
         f"the corpus was embedded by {stored}, not by {model}: `radarstream corpus embed "
-        "--rebuild` embeds it anew"
+        "--rebuild` embeds it again"
     )
 
 
 def changes(engine: Engine, known: Counters) -> Changes:
-    """Return what happened since a reader was at `known`, as of one moment.
-
-    When the model has changed, `known` counts for nothing: the reader starts from empty.
-    """
+    """Return the changes since `known`, as of one moment; all vectors if the model changed."""
     with db.one_moment(engine) as connection:
         now = counters(connection)
         since = known.seq if now.model == known.model else -1

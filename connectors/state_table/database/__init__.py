@@ -1,1 +1,1 @@
-"""The database itself: its tables, opening, migrating, copying and inspecting it."""
+"""The state database: opens, creates, copies and inspects it."""

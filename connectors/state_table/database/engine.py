@@ -1,4 +1,4 @@
-"""Open the state database: SQLite by default, PostgreSQL through psycopg 3."""
+"""Opens the state database: SQLite by default, PostgreSQL by psycopg 3."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,21 +22,21 @@ from radarstream.schemas.plugins import lacking
 
 ResultT = TypeVar("ResultT")
 CONTENDED_SQLSTATES = {"40001", "40P01", "55P03"}  # serialisation, deadlock, lock not available
-MAY_NOT = "42501"
-# Shut down, crashed, starting up; too many connections. Class 08 is the connection itself.
+MAY_NOT = "42501"  # no privilege
+# Shut down, crashed, starting up; too many connections. Class 08 has failures of the connection.
 UNREACHABLE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
 ATTEMPTS = 3
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 
 
 def open_engine(url: str, *, busy_timeout_s: float = 30.0, migrate: bool = True) -> Engine:
-    """Open the database at `url` and bring its tables to this release's schema.
+    """Open the database at `url` and create missing tables.
 
-    SQLite runs in WAL mode: what is committed survives the death of the process, and the database
-    a power cut, which may lose the last transactions. `busy_timeout_s` is how long a transaction
-    waits for another writer's lock. Without `migrate` nothing is read or written yet. Raises
-    ConfigurationError when the URL is unknown, the database cannot be written or has another
-    schema, DatabaseUnavailableError when its server does not answer; no message repeats a password.
+    SQLite runs in WAL mode: commits survive a crash of the process; a power cut may lose the last
+    ones. A transaction waits `busy_timeout_s` for another writer's lock. Without `migrate`, nothing
+    is read or written yet. Raises ConfigurationError if the URL is invalid, the database is not
+    writable or has another schema, DatabaseUnavailableError if its server does not answer; no
+    message has a password.
     """
     parsed = parsed_url(url)
     is_sqlite = parsed.drivername == "sqlite"
@@ -49,9 +49,7 @@ def open_engine(url: str, *, busy_timeout_s: float = 30.0, migrate: bool = True)
         file = Path(parsed.database or "")
         if migrate:
             with suppress(OSError):  # SQLite says why
-                file.touch(
-                    0o600, exist_ok=False
-                )  # SQLite gives its other files the mode of this one
+                file.touch(0o600, exist_ok=False)  # SQLite's other files get the same mode
         insist_on_file(engine, file)
     event.listen(engine, "connect", _setup(is_sqlite, int(busy_timeout_s * 1000)))
     if migrate:
@@ -66,7 +64,7 @@ def open_engine(url: str, *, busy_timeout_s: float = 30.0, migrate: bool = True)
 
 
 def sqlite_url(file: Path) -> str:
-    """The URL of a SQLite file, whatever characters its path has.
+    """Return the URL of a SQLite file, for any characters of its path.
 
     >>> sqlite_url(Path("what?now/state.sqlite"))
     'sqlite:///what%3Fnow/state.sqlite'
@@ -75,7 +73,7 @@ def sqlite_url(file: Path) -> str:
 
 
 def insist_on_database(url: str) -> None:
-    """Raise ConfigurationError where `url` is a SQLite file that does not exist; ask no server."""
+    """Raise ConfigurationError if `url` is a SQLite file that does not exist."""
     parsed = parsed_url(url)
     if parsed.drivername == "sqlite" and not Path(parsed.database or "").is_file():
         raise ConfigurationError(
@@ -85,7 +83,7 @@ def insist_on_database(url: str) -> None:
 
 
 def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
-    """Say where a database is that a deed failed on, and why; no password is repeated."""
+    """Return the error for a failed `deed` ("write" or "read") on a database, without passwords."""
     place = f"the state database {_location(url)}: {_cause(url, error)}"
     if deed == "write" and _sqlstate(error) == MAY_NOT:
         place += " (`radarstream state migrate --sql` prints what an administrator may run)"
@@ -101,15 +99,15 @@ def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
 
 
 def _out_of_reach(error: DBAPIError) -> bool:
-    # A refused password comes without a code as well.
+    # A refused password has no code either.
     refused = "authentication" in str(error.orig) or "does not exist" in str(error.orig)
     return not isinstance(error.orig, SqliteError) and is_transient(error) and not refused
 
 
 def retry_contended(work: Callable[[], ResultT]) -> ResultT:
-    """Run a whole transaction again when it lost against other writers, at most three times.
+    """Run a transaction, at most three times if it loses against other writers.
 
-    The database has already waited for the lock, up to its time-out, so there is no pause here.
+    There is no pause, because the database has waited for the lock already.
     """
     for _ in range(ATTEMPTS - 1):
         try:
@@ -121,12 +119,11 @@ def retry_contended(work: Callable[[], ResultT]) -> ResultT:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether a failed transaction may succeed later without anybody mending anything.
+    """Whether a failed transaction may succeed later without a repair.
 
-    True for a server that restarts or does not answer, a connection that broke, and a lock that
-    others hold. False for a full disk, a read-only or damaged database, a missing table, and for
-    what is no database error. Whether the transaction was committed stays unknown when the
-    connection broke in its end: read before writing again, as the fold does.
+    True for a server that restarts or does not answer, a broken connection, and a lock of others.
+    False for a full disk, a read-only or damaged database, a missing table, and other errors. After
+    a connection broke, the transaction may have been committed: read before you write again.
     """
     if not isinstance(error, DBAPIError):
         return False
@@ -139,14 +136,14 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error.orig, SqliteError):
         return False
     state = _sqlstate(error)
-    # The client library gives no code to what it finds out itself, such as a refused connection.
+    # Failures that the client library notices itself, such as a refused connection, have no code.
     return state is None or state.startswith("08") or state in UNREACHABLE_SQLSTATES
 
 
 def database_code(error: BaseException) -> str:
-    """Name what the database said, such as SQLITE_FULL or SQLSTATE 42P01: its words hold data.
+    """Return the code of a database error, such as SQLITE_FULL or SQLSTATE 42P01; "" for others.
 
-    "" for what is no database's error.
+    Log it instead of the message, which has data.
     """
     if not isinstance(error, DBAPIError):
         return ""
@@ -165,9 +162,8 @@ def _sqlstate(error: DBAPIError) -> str | None:
 
 
 def parsed_url(url: str) -> URL:
-    """Return the URL with the driver this project tests. Never quote `url`: it holds a password.
-
-    Raises ConfigurationError, likewise.
+    """Parse a URL and set the driver. Raises ConfigurationError without the URL, which may have a
+    password.
     """
     try:
         parsed = make_url(url)
@@ -190,7 +186,7 @@ def parsed_url(url: str) -> URL:
 
 def _setup(is_sqlite: bool, wait_ms: int) -> Callable[[Any, object], None]:
     def on_sqlite(connection: Any, _record: object) -> None:
-        # A damaged text must not fail the query that reads it beside sound ones.
+        # A damaged text must not fail a query that also reads others.
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
         _into_wal(connection, wait_ms)
@@ -205,10 +201,7 @@ def _setup(is_sqlite: bool, wait_ms: int) -> Callable[[Any, object], None]:
 
 
 def _into_wal(connection: Any, wait_ms: int) -> None:
-    """Switch a file to write-ahead logging, after at most twice `wait_ms`.
-
-    SQLite itself does not wait for others that do so.
-    """
+    """Switch to write-ahead logging within twice `wait_ms`; here SQLite does not wait itself."""
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy),
         stop=stop_after_delay(wait_ms / 1000),
@@ -220,12 +213,12 @@ def _into_wal(connection: Any, wait_ms: int) -> None:
 
 
 def _is_busy(error: BaseException) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0)  # absent where Python itself raised the error
+    code = getattr(error, "sqlite_errorcode", 0)  # absent if Python itself raised the error
     return isinstance(error, SqliteError) and code & 0xFF == SQLITE_BUSY
 
 
 def _location(url: URL) -> str:
-    """Where the database is, without user, password or query string."""
+    """Name the database, without user, password and query string."""
     if url.drivername == "sqlite":
         remedy = "its directory must exist and be writable; delete a damaged file to start over"
         return f"{url.database} ({remedy})"
@@ -233,7 +226,7 @@ def _location(url: URL) -> str:
 
 
 def _cause(url: URL, error: DBAPIError) -> str:
-    """Return the driver's own words on one line, any password in them blotted out."""
+    """Return the driver's message on one line, with passwords replaced."""
     words = " ".join(str(error.orig).split())
     for secret in (url.password, *(v for name, v in url.query.items() if "password" in name)):
         if isinstance(secret, str) and secret:

@@ -1,8 +1,8 @@
-"""Tells the database that a consumer group answered from, from an empty or an older one.
+"""Notices that the database is not the one that a consumer group answered from.
 
-Offsets are committed to Kafka, memory is here. Where the database is lost or rolled back and the
-offsets are not, steps and the ids of published answers would be used again. So each offset is
-written here before it is committed there: a broker that has more knows another database.
+Kafka has the offsets, the database has the memory. If the database is lost or rolled back, steps
+and ids of published answers would be used again. So each offset is written to the database before
+it is committed to Kafka; a group that has committed more belongs to another database.
 """
 
 from collections.abc import Mapping
@@ -16,18 +16,17 @@ from radarstream.connectors.state_table.database.engine import database_code
 from radarstream.connectors.state_table.database.tables import CONSUMER_GROUPS, CONSUMER_OFFSETS
 from radarstream.schemas.errors import ConfigurationError
 
-# What a database says that has no such table, or is no database any more.
+# Codes of a database without the table, or of a damaged file.
 LOST = {"SQLSTATE 42P01", "SQLITE_ERROR", "SQLITE_CORRUPT", "SQLITE_NOTADB"}
 Offsets = Mapping[tuple[str, int], int]  # the next offset by log epoch and partition
 _O = CONSUMER_OFFSETS.c
 
 
 def enter(engine: Engine, group: str, committed: Offsets, *, start_over: bool, now_ms: int) -> str:
-    """Return the mark of a group in this database; enter the group at its first start.
+    """Return the mark of a group in this database, which its first start writes.
 
-    Ask the broker what the group has `committed` before this, not after: another worker may commit
-    more meanwhile. Raises ConfigurationError where the database does not know it, unless told to
-    `start_over`, which takes it over.
+    Read `committed` from the broker before this call, because another worker may commit more
+    meanwhile. Raises ConfigurationError if the database does not have it; `start_over` writes it.
     """
     if start_over:
         note_offsets(engine, group, committed)
@@ -39,9 +38,8 @@ def enter(engine: Engine, group: str, committed: Offsets, *, start_over: bool, n
 
 
 def note_offsets(engine: Engine, group: str, offsets: Offsets) -> None:
-    """Write how far a group has come, before it is committed; what is written never goes down.
-
-    A worker that lost a partition in the meantime may come after the next owner.
+    """Write offsets before they are committed; stored offsets never decrease, because a worker that
+    lost a partition may write after the next owner.
     """
     rows = [
         {"group_id": group, "log_epoch": epoch, "log_partition": number, "next_offset": offset}
@@ -53,20 +51,20 @@ def note_offsets(engine: Engine, group: str, offsets: Offsets) -> None:
 
 
 def insist_on_offsets(engine: Engine, group: str, committed: Offsets) -> None:
-    """Raise ConfigurationError where a group has committed more than the database knows."""
+    """Raise ConfigurationError if a group has committed more than the database has."""
     with engine.connect() as connection:
         known = known_offsets(connection, group)
     refuse_unknown(engine.url.database, group, committed, known)
 
 
 def known_offsets(connection: Connection, group: str) -> Offsets:
-    """How far a group has come, as the database knows."""
+    """Return the stored offsets of a group."""
     found = select(_O.log_epoch, _O.log_partition, _O.next_offset).where(_O.group_id == group)
     return {(epoch, number): offset for epoch, number, offset in connection.execute(found)}
 
 
 def refuse_unknown(database: str | None, group: str, committed: Offsets, known: Offsets) -> None:
-    """Raise ConfigurationError where a group has committed more than is known."""
+    """Raise ConfigurationError if a group has committed more than is known."""
     for place, offset in sorted(committed.items()):
         if offset > (knows := known.get(place, 0)):
             what = "is empty or another one" if not known else "is an older copy or lacks its log"
@@ -81,9 +79,9 @@ def refuse_unknown(database: str | None, group: str, committed: Offsets, known: 
 
 
 def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
-    """Raise ConfigurationError when the database is no longer the one that gave this mark.
+    """Raise ConfigurationError if the database is no longer the one that gave this mark.
 
-    The error of a database that says nothing about that, as it does not answer, is raised as it is.
+    Other errors of the database, for example if it does not answer, are raised unchanged.
     """
     try:
         with engine.connect() as connection:
@@ -101,6 +99,6 @@ def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
 
 
 def group_mark(connection: Connection, group: str) -> str | None:
-    """The mark of a group in a database, None where it never entered."""
+    """Return the mark of a group, None before its first start."""
     statement = select(CONSUMER_GROUPS.c.mark).where(CONSUMER_GROUPS.c.group_id == group)
     return connection.execute(statement).scalar_one_or_none()

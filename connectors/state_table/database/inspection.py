@@ -1,4 +1,4 @@
-"""Look at a state database without changing it: no table, no file, no migration."""
+"""Inspects a state database without changing it."""
 
 import os
 import sqlite3
@@ -24,9 +24,8 @@ MAY: Final = text(
 
 
 class Inspected(NamedTuple):
-    """What is there. `version` is None without tables.
-
-    `may_make` and `may_write`: whether this user may make tables, and write rows.
+    """A database; `version` is None without tables. `may_make` is whether this user may create
+    tables, `may_write` whether the user may write rows.
     """
 
     name: str
@@ -36,17 +35,17 @@ class Inspected(NamedTuple):
 
 
 def absent_file(url: str) -> Path | None:
-    """The SQLite file of a database where there is none yet. Raises ConfigurationError."""
+    """Return the SQLite file of a database if it does not exist yet. Raises ConfigurationError."""
     parsed = parsed_url(url)
     file = Path(parsed.database or "")
     return file if parsed.drivername == "sqlite" and not file.exists() else None
 
 
 def inspected(url: str) -> Inspected:
-    """Look at a database that exists; nothing is written.
+    """Inspect an existing database.
 
-    Raises ConfigurationError where it is no database, or of another release, and
-    DatabaseUnavailableError where its server does not answer.
+    Raises ConfigurationError if it is not a database of this release, DatabaseUnavailableError if
+    its server does not answer.
     """
     parsed = parsed_url(url)
     with _reading(parsed) as connection:
@@ -72,7 +71,7 @@ def _reader(url: URL) -> Engine:
         address = url.render_as_string(hide_password=False)
         return open_engine(address, busy_timeout_s=PATIENCE_S, migrate=False)
     file = Path(url.database or "").absolute()
-    # With its two companions, others may be using it; without, a reader would make them.
+    # With these two files, others may be using it; without them, a reader would create them.
     shared = all(file.with_name(file.name + end).exists() for end in ("-wal", "-shm"))
     address = f"file:{quote(str(file))}?mode=ro" + ("" if shared else "&immutable=1")
     return create_engine(

@@ -1,4 +1,4 @@
-"""Give a state database the schema of this release, or write it as SQL."""
+"""Creates the tables of this release in a state database, or returns the SQL for it."""
 
 from typing import Any, Final
 
@@ -10,24 +10,24 @@ from radarstream.schemas.errors import ConfigurationError
 
 HEAD: Final = "1"
 
-_VERSION = sa.Table(  # as alembic makes it, to begin from once there is a second version
+_VERSION = sa.Table(  # as of alembic, for later versions
     "alembic_version",
     sa.MetaData(),
     sa.Column("version_num", sa.String(32), nullable=False),
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
-_CREATION_LOCK = 0x7261646172  # advisory lock number on PostgreSQL; any constant does
+_CREATION_LOCK = 0x7261646172  # advisory lock number on PostgreSQL; any constant
 
 
 def bring_to_head(engine: Engine) -> str | None:
-    """Create the tables in one transaction; return the version found, None if there was none.
+    """Create the tables in one transaction; return the earlier version, None if there was none.
 
-    Several processes may do so at once: one works, the rest wait. Raises ConfigurationError, with
-    nothing changed, for a database of another schema.
+    Several processes may call it at once. Raises ConfigurationError for another schema, without
+    changing it.
     """
     with engine.connect() as connection:
         on_sqlite = connection.dialect.name == "sqlite"
-        if on_sqlite:  # at head, too: it tells whether the file can be written
+        if on_sqlite:  # it also fails if the file is not writable
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         found = stored_version(connection)
         if found == HEAD:
@@ -44,7 +44,7 @@ def bring_to_head(engine: Engine) -> str | None:
 
 
 def stored_version(connection: Connection) -> str | None:
-    """Return the version of the database's schema: `HEAD`, or None where it has no tables.
+    """Return the version of the database's schema: `HEAD`, or None without tables.
 
     Raises ConfigurationError for any other schema.
     """
@@ -62,7 +62,7 @@ def stored_version(connection: Connection) -> str | None:
 
 
 def pending_sql(engine: Engine) -> str:
-    """Return, as SQL for an administrator to apply, what `bring_to_head` would do; "" if nothing.
+    """Return the SQL of `bring_to_head` for an administrator, "" if nothing is to be done.
 
     The database is only read.
     """

@@ -1,7 +1,7 @@
-"""Notices a SQLite file that was deleted, replaced or cut off under a running process.
+"""Notices that a SQLite file was deleted, replaced or truncated during its use.
 
-SQLite goes on writing to a file that has no name any more, and reads what it holds in memory of a
-file that was emptied: the job would answer happily and remember nothing after its next start.
+SQLite continues to write to a deleted file and to read its cache of an emptied one. The job would
+go on, and remember nothing after its next start.
 """
 
 from contextlib import suppress
@@ -16,14 +16,14 @@ from radarstream.schemas.errors import ConfigurationError
 
 MAGIC: Final = b"SQLite format 3\0"
 HEADER_BYTES: Final = 32
-LARGEST_PAGE: Final = 65_536  # is written as 1
-LOOKS: Final = 3  # at a file that seems cut off: one that grows is, for a moment
+LARGEST_PAGE: Final = 65_536  # stored as 1
+LOOKS: Final = 3  # at a file that seems truncated, as one that grows is for a moment
 BETWEEN_S: Final = 0.1
 
 
 @dataclass
 class Seen:
-    """What is known of the file: which one it is, its largest size, and what became of it."""
+    """The identity of the file, its largest size, and its damage."""
 
     path: Path
     identity: tuple[int, int] | None = None
@@ -31,7 +31,7 @@ class Seen:
     harm: str = ""
 
     def compare(self, *_: Any) -> None:
-        """Look at the file. Raises ConfigurationError; once it did, for good."""
+        """Check the file. Raises ConfigurationError from the first damage on."""
         identity, size = None, 0
         with suppress(FileNotFoundError):
             status = self.path.stat()
@@ -50,9 +50,9 @@ class Seen:
 
 
 def insist_on_file(engine: Engine, path: Path) -> None:
-    """Refuse every further use of the database once `path` is not the whole file it was.
+    """Refuse every use of the database after `path` was deleted, replaced or truncated.
 
-    Call it before other listeners are added: a connection that is set up writes to the file.
+    Call it before adding other listeners, which may write to the file.
     """
     seen = Seen(path)
     for use in ("connect", "checkout"):
@@ -60,7 +60,7 @@ def insist_on_file(engine: Engine, path: Path) -> None:
 
 
 def cut_off(path: Path) -> bool:
-    """Whether the file holds less than its header says, as after no compaction."""
+    """Whether the file is smaller than its header says, which compaction never causes."""
     for _ in range(LOOKS):
         with suppress(FileNotFoundError), path.open("rb") as file:
             header = file.read(HEADER_BYTES)

@@ -1,4 +1,4 @@
-"""Read and write rows, the same on SQLite and PostgreSQL."""
+"""Reads and writes rows, on SQLite and PostgreSQL alike."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ KEYS_PER_STATEMENT: Final = 500
 
 
 def in_transaction(engine: sa.Engine, work: Callable[[sa.Connection], ResultT]) -> ResultT:
-    """Run `work` in a transaction of its own, again when it lost against other writers."""
+    """Run `work` in a transaction, again if it loses against other writers."""
 
     def attempt() -> ResultT:
         with engine.begin() as connection:
@@ -30,7 +30,7 @@ def in_transaction(engine: sa.Engine, work: Callable[[sa.Connection], ResultT]) 
 
 
 def write(engine: sa.Engine, statement: sa.Update | sa.Delete) -> int:
-    """Run one statement as `in_transaction` does; return how many rows it changed."""
+    """Run one statement by `in_transaction`; return how many rows it changed."""
     return in_transaction(engine, lambda connection: connection.execute(statement).rowcount)
 
 
@@ -48,7 +48,7 @@ def fetch_value(engine: sa.Engine, statement: sa.Select[Any]) -> Any:
 
 @contextmanager
 def one_moment(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Connect so that all statements see the database as it was at one moment."""
+    """Connect so that all statements see the same state of the database."""
     with engine.connect() as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN")
@@ -58,13 +58,13 @@ def one_moment(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 def insert_new(connection: sa.Connection, table: sa.Table, rows: Rows) -> int:
-    """Insert the rows that the table does not have; return how many of them it did not have."""
+    """Insert the rows that the table does not have; return their number."""
     return connection.execute(_inserting_new(connection.dialect.name, table), rows).rowcount
 
 
-@cache  # building a statement takes longer than SQLite does to run it
+@cache  # building a statement takes longer than running it
 def _inserting_new(dialect: str, table: sa.Table) -> sa.Insert:
-    # Without the option SQLAlchemy reports -1 for an INSERT on PostgreSQL.
+    # Without the option, SQLAlchemy reports -1 for an INSERT on PostgreSQL.
     statement = dialect_insert(dialect, table).on_conflict_do_nothing()
     return statement.execution_options(preserve_rowcount=True)
 
@@ -89,7 +89,7 @@ def put(
     changed: Mapping[str, Any] | None = None,
     only_if: sa.ColumnElement[bool] | None = None,
 ) -> int:
-    """`upsert` as `in_transaction` does it."""
+    """Run `upsert` by `in_transaction`."""
     return in_transaction(
         engine, lambda one: upsert(one, table, rows, changed=changed, only_if=only_if)
     )
@@ -101,9 +101,8 @@ def upserting(
     changed: Mapping[str, Any] | None = None,
     only_if: sa.ColumnElement[bool] | None = None,
 ) -> sa.Insert:
-    """Return an INSERT that writes `changed` over a row of the same key, where `only_if` holds.
-
-    Without `changed` it writes all columns. Both may use the values of the new row: `excluded`.
+    """Return an INSERT that writes `changed`, by default all columns, over a row of the same key,
+    if `only_if` holds. Both may use the values of the new row: `excluded`.
     """
     new = excluded(table)
     statement = dialect_insert(connection.dialect.name, table).on_conflict_do_update(
@@ -120,7 +119,7 @@ def excluded(table: sa.Table) -> ReadOnlyColumnCollection[str, Any]:
 
 
 def chunks(keys: Iterable[KeyT]) -> Iterator[list[KeyT]]:
-    """Split keys into lists that one statement takes."""
+    """Split keys into lists for one statement each."""
     rest = iter(keys)
     while chunk := list(islice(rest, KEYS_PER_STATEMENT)):
         yield chunk

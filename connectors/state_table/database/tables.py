@@ -1,6 +1,6 @@
-"""Tables of the state database, the same on SQLite and PostgreSQL.
+"""Tables of the state database, on SQLite and PostgreSQL.
 
-Until the first release a change here is one of schema version 1: databases are made anew.
+Until the first release, changes stay in schema version 1, and databases are created again.
 """
 
 from typing import TYPE_CHECKING
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 METADATA = sa.MetaData()
-NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # given out by the database
+NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # assigned by the database
 
 
 class Bytes(sa.LargeBinary):
-    """Bytes, handed to the driver as they are: both take them without a wrapper around each."""
+    """Bytes without SQLAlchemy's wrapper, which neither driver needs."""
 
     cache_ok = True
 
     def bind_processor(self, _: sa.Dialect) -> None:
-        """Nothing to do."""
+        """Return None: values are not processed."""
 
 
 MEMORY = sa.Table(
@@ -38,8 +38,7 @@ MEMORY = sa.Table(
     sa.Column("log_high_offset", sa.BigInteger, nullable=False),
 )
 
-# AUTOINCREMENT: a sequence number is never given out twice, so that a slow publisher which marks
-# what it sent long ago cannot remove a record inserted since.
+# AUTOINCREMENT never assigns a number twice, so that a slow publisher cannot delete a newer record.
 OUTBOX = sa.Table(
     "outbox",
     METADATA,
@@ -51,7 +50,7 @@ OUTBOX = sa.Table(
     sa.Column("data", Bytes, nullable=False),
     sa.Column("lane", sa.Integer, nullable=False),
     sa.UniqueConstraint("topic", "event_id", name="outbox_event"),
-    # A worker that asks for its own lanes does not read through the backlog of the others.
+    # A worker reads its own lanes without the backlog of others.
     sa.Index("outbox_lane", "lane", "seq"),
     sqlite_autoincrement=True,
 )
@@ -67,8 +66,8 @@ RESPONSE_CACHE = sa.Table(
     sa.Index("response_cache_subject", "subject"),
 )
 
-# `entry` is JSON text that whoever fills the list understands. `next_due_ms` is also the lease
-# of whoever fetches the query now (see `watchlist.claim`).
+# `entry` is JSON of the collector. `next_due_ms` is also the lease of the collector that fetches
+# the query now (see `watchlist.claim`).
 WATCHLIST = sa.Table(
     "watchlist",
     METADATA,
@@ -88,8 +87,8 @@ SEARCH_CREDITS = sa.Table(
     sa.Column("used", sa.BigInteger, nullable=False),
 )
 
-# A person's words about sites; a verdict that was taken back is null, so that no import of an older
-# file brings it back.
+# A person's verdicts about sites; a revoked verdict is null, so that the import of an older file
+# does not restore it.
 SOURCE_VERDICTS = sa.Table(
     "source_verdicts",
     METADATA,
@@ -99,10 +98,9 @@ SOURCE_VERDICTS = sa.Table(
     sa.Column("decided_ms", sa.BigInteger, nullable=False),
 )
 
-# Documents that questions can be answered from. `id` is the document's `content_id`, so a row's
-# content never changes; `name` is a user's own id for it. `own` texts were added by a user, the
-# others were found by a query, and go with it or with time. Bytes are UTF-8 with surrogates: a page
-# may hold what no text column takes.
+# Texts of the corpus. `id` is the document's `content_id`, so that a row's content never changes;
+# `name` is a user's id for it. A user added `own` texts; queries found the others. Bytes are UTF-8
+# with surrogates, because pages may have characters that text columns refuse.
 CORPUS_TEXTS = sa.Table(
     "corpus_texts",
     METADATA,
@@ -119,7 +117,7 @@ CORPUS_TEXTS = sa.Table(
     sa.Index("corpus_texts_seen", "own", "last_seen_ms", "id"),
 )
 
-# The queries that a text was found for last.
+# The last queries that found a text.
 CORPUS_QUERIES = sa.Table(
     "corpus_queries",
     METADATA,
@@ -129,8 +127,8 @@ CORPUS_QUERIES = sa.Table(
     sa.Index("corpus_queries_query", "query_id"),
 )
 
-# Little-endian float32 of unit length; empty: the model cannot embed the text. `seq` grows in the
-# order of commits, so that a reader finds what is new; see `connectors/corpus/nearest.py`.
+# Little-endian float32 of unit length, empty if the model cannot embed the text. `seq` grows in the
+# order of commits, for readers of changes; see `connectors/corpus/nearest.py`.
 CORPUS_VECTORS = sa.Table(
     "corpus_vectors",
     METADATA,
@@ -139,7 +137,7 @@ CORPUS_VECTORS = sa.Table(
     sa.Column("vector", Bytes, nullable=False),
 )
 
-# One row: the counters by which a reader sees that something changed, and whose vectors they are.
+# One row: the counters by which readers notice changes, and the model of the vectors.
 CORPUS_STATE = sa.Table(
     "corpus_state",
     METADATA,
@@ -149,8 +147,8 @@ CORPUS_STATE = sa.Table(
     sa.Column("model", sa.Text),
 )
 
-# What an answer was made of, while somebody may complain about it: `snapshot` is the JSON of a
-# search snapshot without the documents that were withheld. The last few steps of a query are kept.
+# The last answers of each query with their snapshots, for complaints. `snapshot` is the JSON of a
+# search snapshot without withheld documents.
 KEPT_ANSWERS = sa.Table(
     "kept_answers",
     METADATA,
@@ -164,7 +162,7 @@ KEPT_ANSWERS = sa.Table(
     sa.Index("kept_answers_subject", "subject"),
 )
 
-# Complaints about answers. `incident` names query, step and answer: what is attributed once.
+# Complaints about answers. `incident` identifies query, step and answer.
 COMPLAINTS = sa.Table(
     "complaints",
     METADATA,
@@ -175,7 +173,7 @@ COMPLAINTS = sa.Table(
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("sender", sa.Text, nullable=False),
     sa.Column("sent_ms", sa.BigInteger, nullable=False),
-    sa.Column("received_ms", sa.BigInteger, nullable=False),  # by our clock: rate limits go by it
+    sa.Column("received_ms", sa.BigInteger, nullable=False),  # by our clock, for rate limits
     sa.Column("comment", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
@@ -186,10 +184,9 @@ COMPLAINTS = sa.Table(
     sa.Index("complaints_sender", "sender", "received_ms"),
 )
 
-# Wrong answers that were attributed or decided. `event` is the event that was published last,
-# `revision` its number. `decision` is a person's, made at `decided_ms`. A sender's trust is counted
-# from here: how many of their complaints a later decision confirmed. `reserved`: the attribution
-# was paid from the half of the budget that is kept for trusted senders.
+# Wrong answers that were attributed or decided. `event` is the last published event, `revision` its
+# number. `decision` is a person's, made at `decided_ms`; the trust of senders depends on it.
+# `reserved`: the half of the budget for trusted senders paid the attribution.
 INCIDENTS = sa.Table(
     "incidents",
     METADATA,
@@ -210,9 +207,8 @@ INCIDENTS = sa.Table(
     sa.Index("incidents_time", "attributed_ms"),
 )
 
-# Texts that taught the wrong answer of an incident. `active`: they are left out of snapshots of
-# their query, or, when `everywhere`, of all queries. `text_key` names the words, wherever they are
-# published.
+# Texts that taught the wrong answer of an incident. `active` ones are left out of snapshots of
+# their query, or of all queries if `everywhere`. `text_key` identifies the words, at any address.
 QUARANTINE = sa.Table(
     "quarantine",
     METADATA,
@@ -231,8 +227,8 @@ QUARANTINE = sa.Table(
     sa.Index("quarantine_everywhere", "everywhere", "active"),
 )
 
-# How far a consumer group has come in a log, written before it commits the same to the broker. A
-# broker that has more tells that this database is empty, an older copy, or another one.
+# The offsets of a consumer group, written before it commits them to the broker. If the broker has
+# more, this database is empty, an older copy, or another one.
 CONSUMER_OFFSETS = sa.Table(
     "consumer_offsets",
     METADATA,
@@ -242,8 +238,7 @@ CONSUMER_OFFSETS = sa.Table(
     sa.Column("next_offset", sa.BigInteger, nullable=False),
 )
 
-# The consumer groups that answered from this database. `mark` is random, so that
-# one database is told from the next.
+# The consumer groups that answered from this database. The random `mark` identifies the database.
 CONSUMER_GROUPS = sa.Table(
     "consumer_groups",
     METADATA,
@@ -252,10 +247,8 @@ CONSUMER_GROUPS = sa.Table(
     sa.Column("since_ms", sa.BigInteger, nullable=False),
 )
 
-# The service: its users, what they may do and did, and the answers it shows.
-
-# `token_hash` is the SHA-256 of a random token: it says nothing about the token. `roles` are words
-# with blanks between them. `changed_ms` is when anything of the row changed last.
+# The service's users. `token_hash` is the SHA-256 of a random token. `roles` are words separated by
+# blanks. `changed_ms` is the time of the last change of the row.
 USERS = sa.Table(
     "users",
     METADATA,
@@ -267,7 +260,7 @@ USERS = sa.Table(
     sa.Column("changed_ms", sa.BigInteger, nullable=False),
 )
 
-# Who is signed in to the console. A row goes with its user's token.
+# Sessions of the console; a new token ends them.
 SESSIONS = sa.Table(
     "sessions",
     METADATA,
@@ -277,7 +270,7 @@ SESSIONS = sa.Table(
     sa.Index("sessions_user", "user_name"),
 )
 
-# `gains` is JSON: what was gained in the last hour, see `schemas/users.py`.
+# `gains` is JSON: the gains of the last hour, see `schemas/users.py`.
 USER_TRUST = sa.Table(
     "user_trust",
     METADATA,
@@ -308,8 +301,7 @@ EPSILON_SPENDING = sa.Table(
     sa.Column("epsilon", sa.Double, nullable=False),
 )
 
-# Who did what. Rows are only added; who is forgotten loses the name, and a forgotten query its
-# words.
+# The actions of users. Rows are only added; forgetting removes names of users and words of queries.
 ACTION_LOG = sa.Table(
     "action_log",
     METADATA,
@@ -323,8 +315,8 @@ ACTION_LOG = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# The last answer events of a query, as on the wire. `words` are those of question and answer in
-# lower case, for a search. `changed` is that of the event: null where it does not say.
+# The last answer events of a query, as on the wire. `words` are question and answer in lower case,
+# for searches. `changed` is that of the event.
 KEPT_EVENTS = sa.Table(
     "kept_events",
     METADATA,
@@ -342,7 +334,7 @@ KEPT_EVENTS = sa.Table(
 
 
 def dialect_insert(dialect: str, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
-    """Return an INSERT that knows ON CONFLICT, in a connection's dialect."""
+    """Return an INSERT with support for ON CONFLICT, in a dialect."""
     if dialect == "sqlite":
         return sqlite.insert(table)
     from sqlalchemy.dialects import postgresql

@@ -1,11 +1,10 @@
-"""The state as a file of JSON lines: a backup, and the way from SQLite to PostgreSQL and back.
+"""Exports and imports the state as JSON lines, for backups and between SQLite and PostgreSQL.
 
-A header line, one line per row `{"table":…,"row":{column:…}}` with bytes as base64, and an end
-line with the number of rows, so that a file that was cut off is recognised. The outbox, the
-response cache and the corpus's vectors are not in it: unsent events belong to the topics, cached
-answers and vectors can be had again. Nor are the last answers with their snapshots and events, so
-that a complaint that waits is of use only where its answer was given, nor sessions and the last
-questions of users, who sign in and ask again.
+The file has a header line, a line per row `{"table":…,"row":{column:…}}` with bytes as base64, and
+an end line with the number of rows, so that a truncated file is recognised. It does not have the
+outbox, whose events belong to the topics; cached answers and vectors, which can be made again; the
+last answers with their snapshots and events, which open complaints need; sessions and the last
+questions of users.
 """
 
 from base64 import b64decode, b64encode
@@ -30,7 +29,7 @@ FORMAT: Final = "radarstream.state"
 FORMAT_VERSION: Final = 1
 LINE_BYTES: Final = 16 * 2**20
 ROWS_AT_ONCE: Final = 1_000
-# The columns that never go down in a row that develops.
+# The columns that never decrease in a row.
 _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.MEMORY: ("step", "as_of_ms"),
     t.WATCHLIST: ("updated_ms",),
@@ -51,7 +50,7 @@ TABLES: Final = {table.name: table for table in _AGES}
 
 
 def export_lines(engine: Engine) -> Iterator[str]:
-    """Yield the lines, each with its newline, of the database as it is at one moment."""
+    """Yield the lines, each with its newline, of one state of the database."""
     with db.one_moment(engine) as connection:
         header = {"format": FORMAT, "version": FORMAT_VERSION, "schema": HEAD}
         yield compact_json(header) + "\n"
@@ -70,11 +69,11 @@ def export_lines(engine: Engine) -> Iterator[str]:
 def import_file(
     engine: Engine, file: Path, *, replace: bool = False, query_id: str | None = None
 ) -> dict[str, int]:
-    """Write the rows of an exported file over those of the same keys; return them per table.
+    """Write the rows of an exported file over those of the same keys; return their number by table.
 
-    With `query_id`, its memory alone. Every line is checked before the first is written, and all
-    are written or none. Raises InputError, naming the line, and StateConflictError when a row has
-    developed further here than in the file, unless `replace`. Rows that are not in the file stay.
+    With `query_id`, only its memory. Every line is checked before the first is written, and all are
+    written or none. Raises InputError with the line, and StateConflictError if a row is newer here
+    than in the file, unless `replace`. Other rows stay.
     """
     for _ in read_rows(file):
         pass
@@ -92,14 +91,14 @@ def import_file(
                 )
             written[table.name] += 1
         if written[t.CORPUS_TEXTS.name]:
-            locked(connection, new=1)  # so that others look for what has no vector
+            locked(connection, new=1)  # so that others notice texts without a vector
         if written[t.ACTION_LOG.name]:
             _number_on(connection, t.ACTION_LOG.c.seq)
     return dict(written)
 
 
 def read_rows(file: Path) -> Iterator[tuple[Table, dict[str, Any]]]:
-    """Yield the checked rows of an exported file. Raises InputError, naming the line."""
+    """Yield the checked rows of an exported file. Raises InputError with the line."""
     number = 0
     with file.open("rb") as stream:
         while line := stream.readline(LINE_BYTES + 1):
@@ -151,7 +150,7 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
 
 
 def _value(column: Column[Any], value: Any) -> Any:
-    """Return the value as the column takes it. Raises InputError."""
+    """Return a value for the column. Raises InputError."""
     if value is None and column.nullable:
         return None
     kind = column.type.python_type
@@ -168,9 +167,9 @@ def _value(column: Column[Any], value: Any) -> Any:
 
 
 def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
-    """Return an INSERT over the row of the same key that writes nothing if that one is newer."""
-    new, never = db.excluded(table), -(2**62)  # what is null has not happened
-    if table is t.ACTION_LOG and not replace:  # a row that is there never changes
+    """Return an INSERT over the row of the same key, unless that one is newer."""
+    new, never = db.excluded(table), -(2**62)  # null times count as never
+    if table is t.ACTION_LOG and not replace:  # rows never change
         same = and_(*(column == new[column.key] for column in table.columns))
         return db.upserting(connection, table, only_if=same)
     ahead = [
@@ -181,7 +180,7 @@ def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
 
 
 def _number_on(connection: Connection, column: Column[int]) -> None:
-    """Let the next number follow the highest one; SQLite sees to that by itself."""
+    """Let the next number follow the highest one; SQLite does so by itself."""
     if connection.dialect.name == "postgresql":
         sequence = func.pg_get_serial_sequence(column.table.name, column.name)
         connection.execute(

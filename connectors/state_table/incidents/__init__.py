@@ -1,1 +1,1 @@
-"""Complaints about answers, what was found out about them, and texts in quarantine."""
+"""Complaints about answers, incidents, and texts in quarantine."""

@@ -1,6 +1,6 @@
-"""Complaints about answers: stored within limits, then waiting for their attribution.
+"""Stored complaints about answers, until and after their attribution.
 
-Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
+Callers pass the times, in milliseconds since 1970-01-01 UTC.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,7 +43,7 @@ class StoredComplaint:
 
 
 def repeated(connection: Connection, complaint: StoredComplaint) -> StoredComplaint | None:
-    """The complaint that this one repeats, if any: its own, or its sender's on the same answer."""
+    """Return the stored complaint that this one repeats: itself, or its sender's on the answer."""
     itself = _C.complaint_id == complaint.complaint_id
     alike = (_C.incident == complaint.incident) & (_C.sender == complaint.sender)
     own_first = _ROWS.where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
@@ -52,17 +52,17 @@ def repeated(connection: Connection, complaint: StoredComplaint) -> StoredCompla
 
 
 def insert(connection: Connection, complaint: StoredComplaint) -> bool:
-    """Store a complaint in the caller's transaction; False when it was there already."""
+    """Store a complaint in the caller's transaction; False if it was stored before."""
     return db.insert_new(connection, COMPLAINTS, asdict(complaint)) == 1
 
 
 def received_since(connection: Connection, sender: str, since_ms: int) -> int:
-    """How many complaints of a sender were taken in since then."""
+    """Count the complaints of a sender received since a time."""
     return _count(connection, _C.sender == sender, _C.received_ms >= since_ms)
 
 
 def count_open(connection: Connection, sender: str | None = None) -> int:
-    """How many complaints wait, of all senders or of this one."""
+    """Count the open complaints of all senders or of one."""
     whose = () if sender is None else (_C.sender == sender,)
     return _count(connection, _OPEN, *whose)
 
@@ -70,7 +70,7 @@ def count_open(connection: Connection, sender: str | None = None) -> int:
 def find_complaints(
     engine: Engine, limit: int = 100, incident: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the newest complaints, of one incident or all, with status and decision of each."""
+    """Return the newest complaints, of one incident or all, with its status and decision."""
     statement = (
         _ROWS.add_columns(_I.status, _I.finding, _I.decision)
         .outerjoin(INCIDENTS, _I.incident == _C.incident)
@@ -83,7 +83,7 @@ def find_complaints(
 
 
 def waiting(connection: Connection, incident: str) -> list[StoredComplaint]:
-    """Return the open complaints of one wrong answer, oldest first."""
+    """Return the open complaints of an incident, oldest first."""
     statement = _ROWS.where(_C.incident == incident, _OPEN).order_by(_C.received_ms)
     return [complaint_of(row) for row in connection.execute(statement).mappings()]
 
@@ -95,7 +95,7 @@ def close(
     detail: str = "",
     seen: Sequence[StoredComplaint] | None = None,
 ) -> None:
-    """End the wait of the open complaints of one wrong answer; with `seen`, of these alone."""
+    """Set the state of the open complaints of an incident, with `seen` only of these."""
     statement = update(COMPLAINTS).where(_C.incident == incident, _OPEN)
     if seen is not None:
         statement = statement.where(_C.complaint_id.in_([one.complaint_id for one in seen]))
@@ -103,13 +103,13 @@ def close(
 
 
 def reopen(connection: Connection, incident: str) -> None:
-    """Let the complaints of one wrong answer wait again."""
+    """Set the complaints of an incident to open again."""
     again = {"state": ComplaintState.OPEN, "detail": "", "attempts": 0}
     connection.execute(update(COMPLAINTS).where(_C.incident == incident).values(again))
 
 
 def note_failure(engine: Engine, complaint: StoredComplaint, detail: str, *, attempts: int) -> None:
-    """Count a try that failed; after `attempts` of them the complaint is unusable."""
+    """Count a failed attempt; after `attempts` of them the complaint is unusable."""
     failed = complaint.attempts + 1
     state = ComplaintState.UNUSABLE if failed >= attempts else ComplaintState.OPEN
 
@@ -118,9 +118,8 @@ def note_failure(engine: Engine, complaint: StoredComplaint, detail: str, *, att
 
 
 def expire(engine: Engine, before_ms: int, detail: str) -> int:
-    """Give up open complaints that were received before then; return how many.
-
-    What a person has approved goes on waiting.
+    """Make open complaints received before a time unusable, unless a person approved their
+    incident; return how many.
     """
     approved = select(_I.incident).where(_I.decision == Decision.APPROVED)
     old = (_OPEN, _C.received_ms < before_ms, _C.incident.not_in(approved))
@@ -129,9 +128,9 @@ def expire(engine: Engine, before_ms: int, detail: str) -> int:
 
 
 def prune_complaints(engine: Engine, before_ms: int) -> int:
-    """Delete complaints attributed, or else received, before then, and their incidents.
+    """Delete complaints attributed, or else received, before a time, and their incidents.
 
-    What is open, or holds a text in quarantine, stays.
+    Open ones, and those with a text in quarantine, stay.
     """
     attributed = select(_I.attributed_ms).where(_I.incident == _C.incident)
     since = func.coalesce(attributed.scalar_subquery(), _C.received_ms)
@@ -146,7 +145,7 @@ def prune_complaints(engine: Engine, before_ms: int) -> int:
 
 
 def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many complaints there are by state, and incidents by status."""
+    """Count complaints by state, and incidents by status."""
     states = db.fetch(engine, select(_C.state, func.count()).group_by(_C.state))
     decided = select(_I.status, func.count()).where(_I.status.is_not(None)).group_by(_I.status)
     statuses = db.fetch(engine, decided)
@@ -154,9 +153,9 @@ def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def complaint_of(row: Any) -> StoredComplaint:
-    """Read a complaint from a row that may have more than it."""
+    """Read a complaint from a row, which may have more columns."""
     values = {column.name: row[column.name] for column in _C}
-    known = values["state"] in tuple(ComplaintState)  # a damaged one waits for nothing
+    known = values["state"] in tuple(ComplaintState)
     state = ComplaintState(values["state"]) if known else ComplaintState.UNUSABLE
     return StoredComplaint(**(values | {"state": state}))
 
@@ -169,14 +168,13 @@ def next_open(
     only_urgent: bool = False,
     only_known: bool = False,
 ) -> StoredComplaint | None:
-    """Return the complaint to look at next; None when none waits.
+    """Return the next complaint to attribute; None if none is open.
 
-    What a person approved comes first. Senders take turns: a sender's first complaint comes before
-    everybody's second one. Those attributed since `day_ago_ms` count, so that nobody has many
-    firsts. Within a turn, `trusted` senders come first, then the answer that is still the latest of
-    its query (it is the one consumers have), then the order of arrival. `only_urgent`: what a
-    person approved or a trusted sender sent. `only_known`: what was attributed before, which costs
-    no model call.
+    Incidents that a person approved come first. Then senders take turns: a sender's first complaint
+    comes before every second one, counting those attributed since `day_ago_ms`. Within a turn,
+    `trusted` senders come first, then complaints about a query's latest answer, then the order of
+    arrival. `only_urgent`: only those approved by a person or sent by a trusted sender.
+    `only_known`: only incidents attributed before, which cost no model call.
     """
     latest = (
         select(func.max(KEPT_ANSWERS.c.step))
@@ -207,7 +205,7 @@ def next_open(
 
 
 def _served(since_ms: int) -> ColumnElement[int]:
-    """How many complaints of this sender are about incidents attributed since then."""
+    """Count the complaints of the row's sender about incidents attributed since a time."""
     other, incident = COMPLAINTS.alias(), INCIDENTS.alias()
     return (
         select(func.count())

@@ -1,4 +1,4 @@
-"""What the last answers were made of, so that a wrong one can be traced to its documents."""
+"""Keeps the last answers with their snapshots, to attribute wrong ones."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,10 +21,9 @@ _K = KEPT_ANSWERS.c
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer of one query at one step and the snapshot it was made of.
+    """An answer of a query at a step, and its snapshot.
 
-    `answer` is the defended one, "" for an abstention. `undefended` is the answer from all
-    documents together, None when the job does not compare.
+    `answer` is "" for an abstention. `undefended` is the undefended answer, None if not asked for.
     """
 
     query_id: str
@@ -35,15 +34,14 @@ class KeptAnswer:
 
     @staticmethod
     def of(event: AnswerEvent, snapshot: SearchSnapshot) -> "KeptAnswer":
-        """Take over what an answer event and its snapshot say."""
+        """Make it from an answer event and its snapshot."""
         answer = "" if event.abstention else event.answer
         return KeptAnswer(event.query_id, event.step, answer, event.undefended_answer, snapshot)
 
 
 def keep_answer(connection: Connection, kept: KeptAnswer, *, steps: int) -> None:
-    """Keep an answer in the caller's transaction and drop the query's older ones.
-
-    The last `steps` stay, and those with an open complaint.
+    """Keep an answer in the caller's transaction; delete older ones than the last `steps`, except
+    those with an open complaint.
     """
     row = {
         "query_id": kept.query_id,
@@ -65,7 +63,7 @@ def kept_answers(engine: Engine, query_id: str) -> list[KeptAnswer]:
 
 
 def find_answer(engine: Engine, query_id: str, step: int | None = None) -> KeptAnswer | None:
-    """Return a query's kept answer at a step, or its latest; None if there is none (any more)."""
+    """Return a query's kept answer at a step, or its latest; None if it is not kept."""
     where = _K.query_id == query_id
     if step is not None:
         where &= _K.step == step
@@ -73,7 +71,7 @@ def find_answer(engine: Engine, query_id: str, step: int | None = None) -> KeptA
 
 
 def prune_answers(engine: Engine, *, days: float) -> int:
-    """Drop answers observed so long before the newest, but none with an open complaint."""
+    """Delete answers observed `days` before the newest, except those with an open complaint."""
     newest = sa.select(sa.func.max(_K.observed_ms))
     with engine.begin() as connection:
         latest = connection.execute(newest).scalar_one()
@@ -93,12 +91,12 @@ def _complained_about() -> ColumnElement[bool]:
 
 
 def _read(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> list[KeptAnswer]:
-    snapshot = sa.cast(_K.snapshot, sa.LargeBinary)  # SQLite stores what it is given
+    snapshot = sa.cast(_K.snapshot, sa.LargeBinary)  # SQLite does not enforce types
     statement = sa.select(_K.query_id, _K.step, _K.answer, _K.undefended, snapshot).where(where)
     latest_first = statement.order_by(_K.step.desc()).limit(limit)
     kept = []
     for query, at, answer, bare, data in db.fetch(engine, latest_first):
-        with suppress(InputError):  # a damaged answer is as good as none
+        with suppress(InputError):  # skip a damaged answer
             found = decode_snapshot(data, limits=UNLIMITED)
             kept.append(KeptAnswer(query, at, answer, bare, found))
     return kept

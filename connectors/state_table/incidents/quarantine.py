@@ -1,4 +1,4 @@
-"""Texts that are left out of snapshots because they taught a wrong answer; nothing is deleted."""
+"""Texts in quarantine: left out of snapshots because they taught a wrong answer, not deleted."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _Q = QUARANTINE.c
 
 
 def withheld_keys(engine: Engine, query_ids: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Return, per query that has any, the keys of the texts to leave out (see `text_key`)."""
+    """Return the keys (see `text_key`) of the texts to leave out, by query that has any."""
     wanted = list(dict.fromkeys(query_ids))
     statement = select(_Q.query_id, _Q.text_key, _Q.everywhere).where(
         _Q.active, or_(_Q.everywhere, _Q.query_id.in_(wanted))
@@ -28,9 +28,9 @@ def withheld_keys(engine: Engine, query_ids: Sequence[str]) -> dict[str, frozens
 
 
 def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Name the texts of an incident in the caller's transaction; known ones stay as they are.
+    """Insert the texts of an incident in the caller's transaction; known ones stay.
 
-    A row has the columns of the table but `active`, `everywhere` and `released`, which begin false.
+    A row has all columns except `active`, `everywhere` and `released`, which begin false.
     """
     if rows:
         fresh = {"active": False, "everywhere": False, "released": False}
@@ -40,7 +40,7 @@ def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 def switch(
     connection: Connection, incident: str, *, active: bool, everywhere: bool, now_ms: int
 ) -> None:
-    """Begin or end the quarantine of an incident's texts; released ones stay released."""
+    """Begin or end the quarantine of an incident's texts, except released ones."""
     connection.execute(
         update(QUARANTINE)
         .where(_Q.incident == incident, ~_Q.released)
@@ -49,9 +49,9 @@ def switch(
 
 
 def choose(connection: Connection, incident: str, text_keys: Collection[str] | None) -> None:
-    """Release the texts of an incident, but those with these keys; None: release none.
+    """Release the texts of an incident except those with these keys; None releases none.
 
-    Whether the others are held, `switch` decides.
+    `switch` decides about the others.
     """
     values: dict[str, Any] = {"released": False}
     if text_keys is not None:
@@ -61,9 +61,9 @@ def choose(connection: Connection, incident: str, text_keys: Collection[str] | N
 
 
 def release(connection: Connection, query_id: str, text_keys: Sequence[str], now_ms: int) -> int:
-    """Let texts of a query back in for good; return how many rows held them.
+    """Release texts of a query from quarantine; return how many rows changed.
 
-    A later incident may hold the same text again, and so may a person's new approval.
+    A later incident, or a person's new approval, may quarantine them again.
     """
     mine = (_Q.query_id == query_id, _Q.text_key.in_(text_keys))
     held = update(QUARANTINE).where(*mine, _Q.active)
@@ -72,13 +72,13 @@ def release(connection: Connection, query_id: str, text_keys: Sequence[str], now
 
 
 def texts_of(connection: Connection, incident: str) -> list[dict[str, Any]]:
-    """Return the texts of an incident, whether held, proposed or released."""
+    """Return all texts of an incident: in quarantine, proposed or released."""
     statement = select(*_Q).where(_Q.incident == incident).order_by(_Q.text_key)
     return [row._asdict() for row in connection.execute(statement)]
 
 
 def let_in(texts: Iterable[AttributedText], rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Ids of the texts of an incident that a person released, by its rows."""
+    """Return the ids of an incident's texts that a person released, by its rows."""
     released = {row["text_key"] for row in rows if row["released"]}
     return tuple(text.id for text in texts if text.text_key in released)
 
@@ -88,7 +88,7 @@ def list_quarantine(
 ) -> list[dict[str, Any]]:
     """Return texts in quarantine, the newest first, with the status of their incident.
 
-    With `active_only` False, also those that are not held: proposed, released, dismissed.
+    Without `active_only`, also those that were proposed, released or dismissed.
     """
     statement = (
         select(*_Q, INCIDENTS.c.status)
@@ -104,10 +104,10 @@ def list_quarantine(
 
 
 def count_active(engine: Engine) -> int:
-    """Return how many texts are left out at present."""
+    """Count the texts in quarantine."""
     return int(db.fetch_value(engine, select(func.count()).where(_Q.active)))
 
 
 def holding(incident: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether an incident holds a text."""
+    """Whether an incident has a text in quarantine."""
     return select(_Q.text_key).where(_Q.incident == incident, _Q.active).exists()

@@ -1,4 +1,4 @@
-"""The record of a sender: how many of their complaints people confirmed or dismissed."""
+"""Records of senders: how many of their complaints people confirmed or dismissed."""
 
 from sqlalchemy import ColumnElement, Connection, and_, case, false, func, or_, select
 
@@ -10,10 +10,10 @@ FOR_A_PERSON = (Status.PROPOSED, Status.HUMAN_REVIEW)
 
 
 def senders_of(connection: Connection, query_id: str, answer: str) -> dict[str, SenderRecord]:
-    """Return everybody who complained about this answer of the query, at any step, with a record.
+    """Return the records of all who complained about this answer of the query, at any step.
 
-    The answer itself is left out of `unconfirmed` and `waiting`: it is what is to be decided. Two
-    statements, however many senders there are: a flood of invented names holds up no other writer.
+    `unconfirmed` and `waiting` leave this answer out, because it is being decided. It takes two
+    statements for any number of senders, so that a flood of names does not delay other writers.
     """
     this = and_(_C.query_id == query_id, _C.answer == answer)
     names = select(_C.sender).where(this).distinct()
@@ -27,7 +27,7 @@ def record_of(connection: Connection, sender: str) -> SenderRecord:
 
 
 def waiting_senders(connection: Connection) -> dict[str, SenderRecord]:
-    """Return everybody with an open complaint and a confirmed one, with their record."""
+    """Return the records of senders with an open complaint and a confirmed one."""
     other = COMPLAINTS.alias()
     waits = select(other.c.sender).where(other.c.state == ComplaintState.OPEN)
     confirmed = (
@@ -39,12 +39,12 @@ def waiting_senders(connection: Connection) -> dict[str, SenderRecord]:
 def _records(
     connection: Connection, whose: ColumnElement[bool], but: ColumnElement[bool] | None = None
 ) -> dict[str, SenderRecord]:
-    """Count the incidents of senders; those that no person decided without those of `but`.
+    """Count the incidents of senders; undecided ones without those of `but`.
 
-    A wrong answer that a query repeats at several steps counts once.
+    A wrong answer of a query at several steps counts once.
     """
     heard = _C.received_ms <= _I.decided_ms
-    status = func.coalesce(_I.status, "")  # null: not attributed, or given up
+    status = func.coalesce(_I.status, "")  # null: not attributed, or unusable
     waits = or_(_C.state == ComplaintState.OPEN, status.in_(FOR_A_PERSON))
     counts = (
         select(

@@ -1,6 +1,6 @@
-"""Incidents: answers that somebody complained about, and what was found out and decided.
+"""Incidents: answers with complaints, their attributions and decisions.
 
-Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
+Callers pass the times, in milliseconds since 1970-01-01 UTC.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from radarstream.schemas.errors import InputError
 from radarstream.schemas.incidents import ComplaintState, Decision, TaughtEvent
 
 _C, _I = COMPLAINTS.c, INCIDENTS.c
-# SQLite stores what it is given, whatever a column's type.
+# The casts are for SQLite, which does not enforce the types of columns.
 STORED_EVENT = cast(_I.event, LargeBinary).label("event")
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A row; `event` is the last event of the incident.
+    """A row; `event` is the last event of the incident, None before the attribution.
 
-    It is None before the attribution, and where it is damaged: the answer is attributed anew.
+    A damaged event is None too; the answer is then attributed again.
     """
 
     id: str
@@ -50,7 +50,7 @@ _ROWS = select(
 
 
 def hold(connection: Connection, incident: str, query_id: str, step: int) -> Incident:
-    """Lock the row of an incident, made if there is none, until the transaction ends."""
+    """Lock the row of an incident until the transaction ends, inserting it if it is missing."""
     fresh = {
         "incident": incident,
         "query_id": query_id,
@@ -60,14 +60,14 @@ def hold(connection: Connection, incident: str, query_id: str, step: int) -> Inc
         "model_calls": 0,
         "reserved": False,
     }
-    # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
+    # The insert comes first, because on SQLite only a write takes the lock.
     db.insert_new(connection, INCIDENTS, fresh)
     held = _ROWS.where(_I.incident == incident).with_for_update()
     return _incident(connection.execute(held).one())
 
 
 def look(engine: Engine, incident: str) -> Incident | None:
-    """Return an incident as it is now; None if it was neither attributed nor decided."""
+    """Return an incident; None if it was neither attributed nor decided."""
     rows = db.fetch(engine, _ROWS.where(_I.incident == incident))
     return _incident(rows[0]) if rows else None
 
@@ -77,9 +77,9 @@ def list_incidents(
 ) -> list[dict[str, Any]]:
     """Return the incidents with the newest complaints: one complaint of each, status and decision.
 
-    The complaint is the oldest open one, or else the oldest judged one. `complaints` says how many
-    there are, `received_ms` when the newest of them came in. With `state` only those whose
-    complaint is in it, with `prefix` those whose id, or a complaint's id, begins so.
+    The complaint is the oldest open one, else the oldest judged one. `complaints` is their number,
+    `received_ms` the time of the newest. With `state`, only incidents whose complaint is in it;
+    with `prefix`, only those whose id, or a complaint's id, begins with it.
     """
     waiting_first = case(
         (_C.state == ComplaintState.OPEN, 0), (_C.state == ComplaintState.JUDGED, 1), else_=2
@@ -91,10 +91,10 @@ def list_incidents(
         func.count().over(partition_by=_C.incident).label("complaints"),
         func.max(_C.received_ms).over(partition_by=_C.incident).label("newest_ms"),
     ).subquery()
-    told = [ranked.c[c.name] for c in COMPLAINTS.c if c.name != "received_ms"]
+    columns = [ranked.c[c.name] for c in COMPLAINTS.c if c.name != "received_ms"]
     newest_ms = ranked.c.newest_ms.label("received_ms")
     statement = (
-        select(*told, newest_ms, ranked.c.complaints, _I.status, _I.finding, _I.decision)
+        select(*columns, newest_ms, ranked.c.complaints, _I.status, _I.finding, _I.decision)
         .outerjoin(INCIDENTS, _I.incident == ranked.c.incident)
         .where(ranked.c.place == 1)
         .order_by(ranked.c.newest_ms.desc(), ranked.c.complaint_id)
@@ -110,7 +110,7 @@ def list_incidents(
 
 
 def events_of(engine: Engine, incidents: Sequence[str]) -> dict[str, TaughtEvent]:
-    """Return the last event of each of these incidents that has one, by incident."""
+    """Return the last events of incidents that have one, by incident."""
     found: dict[str, TaughtEvent] = {}
     for some in db.chunks(incidents):
         statement = select(_I.incident, STORED_EVENT).where(_I.incident.in_(some))
@@ -120,7 +120,7 @@ def events_of(engine: Engine, incidents: Sequence[str]) -> dict[str, TaughtEvent
 
 
 def readable(stored: bytes | None) -> TaughtEvent | None:
-    """Decode a stored event; None where there is none, or a damaged one."""
+    """Decode a stored event; None without one, or for a damaged one."""
     try:
         return decode_taught(stored) if stored else None
     except InputError:
@@ -128,7 +128,7 @@ def readable(stored: bytes | None) -> TaughtEvent | None:
 
 
 def write_event(connection: Connection, event: TaughtEvent) -> None:
-    """Store the event of a held row."""
+    """Store the event of a locked row."""
     values = {"revision": event.revision, "status": event.status, "finding": event.finding}
     _write(connection, event.incident, event=encode(event), **values)
 
@@ -136,9 +136,9 @@ def write_event(connection: Connection, event: TaughtEvent) -> None:
 def note_attribution(
     connection: Connection, incident: str, *, at_ms: int, model_calls: int, reserved: bool = False
 ) -> None:
-    """Note on a held row when it was attributed and what that cost; costs of retries add up.
+    """Note time and cost of an attribution on a locked row; costs of retries add up.
 
-    `reserved` tells which half of the budget paid.
+    `reserved` says which half of the budget paid.
     """
     spent_calls = _I.model_calls + model_calls
     _write(connection, incident, attributed_ms=at_ms, model_calls=spent_calls, reserved=reserved)
@@ -147,16 +147,15 @@ def note_attribution(
 def decide(
     connection: Connection, incident: str, decision: Decision, *, everywhere: bool, at_ms: int
 ) -> None:
-    """Write a person's decision into a held row, and when it was made."""
-    # The same decision again keeps its time: who complained in between repeated what was known.
+    """Write a person's decision and its time into a locked row."""
+    # A repeated decision keeps its time, because later complaints repeated a known fact.
     since = case((_I.decision.is_not_distinct_from(decision), _I.decided_ms), else_=at_ms)
     _write(connection, incident, decision=decision, decided_ms=since, everywhere=everywhere)
 
 
 def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int, *, reserved: bool) -> tuple[int, int]:
-    """Return the attributions since the first time and the model calls since the second.
-
-    Of the half of the budget that is reserved, or of the other one.
+    """Return the number of attributions since `hour_ago_ms` and of model calls since `day_ago_ms`,
+    of the reserved half of the budget or of the other.
     """
     mine = _I.reserved == reserved
     recent = select(func.count()).where(_I.attributed_ms >= hour_ago_ms, mine)

@@ -1,1 +1,1 @@
-"""What is kept per query: memory, unsent events, watchlist; how to forget it."""
+"""Tables of queries: memory, unsent events, watchlist."""

@@ -1,4 +1,4 @@
-"""Which query somebody means who types its id or its question."""
+"""Finds queries by their id or their question."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.queries.watchlist import find
 from radarstream.connectors.state_table.serving.kept_events import asked_in_events, find_event
 from radarstream.schemas.snapshot import Query
 
-FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 other scripts' marks are meant
+FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 marks of other scripts
 ENDINGS: Final = ("", "?", ".", "!", "...", "??", "?!", " ?", " !", "؟", "。")
 ANSWERED: Final = (t.KEPT_ANSWERS,)
 HELD: Final = (t.QUARANTINE,)
@@ -35,11 +35,11 @@ _K, _I, _W = t.KEPT_ANSWERS.c, t.INCIDENTS.c, t.WATCHLIST.c
 
 
 def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[str]:
-    """Return the ids of the queries with rows in one of the tables that an id or a question names.
+    """Return the ids of the queries with this id or question that have rows in one of the tables.
 
-    An id names one query. A question may differ in case, white space, invisible characters and its
-    final marks, and several queries may ask it. Of queries that are ANSWERED, the question of a
-    kept answer counts; else also those of the watchlist, of kept events and of attributed answers.
+    A question may differ in case, white space, invisible characters and final marks; several
+    queries may have it. With the tables ANSWERED, only questions of kept answers count; else also
+    those of the watchlist, of kept events and of attributed answers.
     """
     if _known_in(engine, tables, [text]):
         return [text]
@@ -57,20 +57,20 @@ def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[st
 
 
 def answered_with(engine: Engine, subjects: Collection[bytes]) -> dict[bytes, str]:
-    """Return, per subject of a question, a query whose kept answers are about it."""
+    """Return a query with kept answers about each subject of a question."""
     about = select(_K.subject, _K.query_id).where(_K.subject.in_(list(subjects))).distinct()
     rows = db.fetch(engine, about.order_by(_K.query_id.desc()))
     return {bytes(subject): query_id for subject, query_id in rows}
 
 
 def spellings(question: str) -> list[str]:
-    """A question with every usual ending; alone, where nothing but marks would be left."""
+    """Return a question with every usual ending; only itself if it has nothing but marks."""
     bare = question.rstrip(FINAL_MARKS)
     return [bare + ending for ending in ENDINGS] if bare else [question]
 
 
 def question_in(entry: str) -> str | None:
-    """The question in an entry of the watchlist."""
+    """Return the question in an entry of the watchlist, None without one."""
     with suppress(ValueError, RecursionError):
         value = json.loads(entry)
         if isinstance(value, dict) and isinstance(value.get("question"), str):
@@ -79,7 +79,7 @@ def question_in(entry: str) -> str | None:
 
 
 def question_on_record(engine: Engine, query_id: str) -> str | None:
-    """Return a query's question: as watched, as its latest kept answer has it, or attributed."""
+    """Return a query's question, by the watchlist, its latest kept answer or an attribution."""
     entry = find(engine, query_id)
     if entry and (watched := question_in(entry.entry)):
         return watched
@@ -105,7 +105,7 @@ def _known_in(engine: Engine, tables: Sequence[Table], query_ids: Iterable[str])
 
 
 def _attributed(engine: Engine, query_id: str | None = None) -> Iterator[tuple[str, str]]:
-    """Id and question of queries with an attributed answer, from one event of each."""
+    """Yield id and question of queries with an attributed answer, from one event of each."""
     latest = select(func.max(_I.incident)).where(_I.event.is_not(None)).group_by(_I.query_id)
     if query_id is not None:
         latest = latest.where(_I.query_id == query_id)

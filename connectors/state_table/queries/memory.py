@@ -1,4 +1,4 @@
-"""One row per query: what was folded last, and the defence's state after it."""
+"""The memory table: one row per query, with its last snapshot and the defence's state after it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,15 +34,15 @@ from radarstream.schemas.times import CALENDAR_MS
 
 Decision = Literal["fold", "replayed", "late"]
 MOST_STEPS = 2**53
-# SQLite stores what it is given, whatever a column's type: a damaged number is another number.
+# The casts are for SQLite, which does not enforce the types of columns.
 _ROWS = select(*(cast(c, BigInteger) if isinstance(c.type, Integer) else c for c in MEMORY.columns))
-# A plain UPDATE, not an upsert: a row that `clear_run` deleted meanwhile must stay deleted.
+# An UPDATE, not an upsert, so that a row that `clear_run` deleted meanwhile stays deleted.
 _REPLACING = (
     update(MEMORY)
     .where(
         MEMORY.c.query_id == bindparam("held_id"),
         cast(MEMORY.c.step, BigInteger) == bindparam("held_step"),  # as it was loaded
-        MEMORY.c.state == bindparam("held_state"),  # `unlearn` moves no step
+        MEMORY.c.state == bindparam("held_state"),  # `unlearn` does not change the step
     )
     .values({column: bindparam(column.key) for column in MEMORY.columns})
 )
@@ -50,13 +50,12 @@ _REPLACING = (
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """A query's memory as stored; columns of the same names.
+    """A query's row.
 
-    `step` counts folded snapshots. `as_of_ms` and `log_offset` are the event time and the offset
-    of the record folded last, `log_epoch` and `log_partition` the log it came from (a Kafka
-    cluster id, a file's digest). `log_high_offset` is the highest offset folded from that log,
-    which `advance` carries along; it is never below `log_offset`. `state` is the defence's
-    encoded state, read here only to `unlearn`.
+    `step` counts folded snapshots. `as_of_ms` and `log_offset` are the event time and the offset of
+    the last folded record, `log_epoch` and `log_partition` its log. `log_high_offset` is the
+    highest offset folded from that log, at least `log_offset`; see `advance`. `state` is the
+    encoded state of the defence.
     """
 
     query_id: str
@@ -75,21 +74,21 @@ class MemoryRow:
 
     @property
     def log(self) -> tuple[str, int]:
-        """Within this log alone offsets can be compared: one epoch, one partition."""
+        """The log: epoch and partition. Only offsets of one log can be compared."""
         return self.log_epoch, self.log_partition
 
 
 def values_of(row: MemoryRow) -> dict[str, Any]:
-    """The values of a row by column."""
+    """Return the values of a row by column."""
     return {name: getattr(row, name) for name in MemoryRow.__match_args__}
 
 
 def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
     """Return `new` with the highest offset folded from its log so far.
 
-    Records are folded by event time, so an earlier fold may have had a higher offset; forgetting
-    it would call that record late when it is read again. Whoever folds several records of a query
-    before committing passes each intermediate row through here.
+    Records are folded by event time, so that an earlier fold may have had a higher offset. Without
+    it, that record would be late when it is read again. Pass each intermediate row through here if
+    you fold several records of a query before a commit.
     """
     if previous is None or previous.log != new.log:
         return new
@@ -97,7 +96,7 @@ def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
 
 
 def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
-    """Return the rows of the queries that have one."""
+    """Return the rows of queries, by id."""
     rows: dict[str, MemoryRow] = {}
     for ids in db.chunks(dict.fromkeys(query_ids)):
         found = db.fetch(engine, _ROWS.where(MEMORY.c.query_id.in_(ids)))
@@ -106,7 +105,7 @@ def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
 
 
 def remembered(row: MemoryRow) -> Memory[State]:
-    """Return what a row remembers. Raises InputError, without its words, for a damaged one."""
+    """Decode the memory in a row. Raises InputError for a damaged one, without its text."""
     if not isinstance(row.state, bytes):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not binary")
     if not 1 <= row.step < MOST_STEPS:
@@ -123,7 +122,7 @@ def load_first(engine: Engine, limit: int) -> list[MemoryRow]:
 
 
 def count(engine: Engine, defense: str | None = None) -> int:
-    """Return how many queries have a row, or one that this defence wrote."""
+    """Count the rows, or those that `defense` wrote."""
     statement = select(func.count()).select_from(MEMORY)
     if defense is not None:
         statement = statement.where(MEMORY.c.defense == defense)
@@ -131,32 +130,31 @@ def count(engine: Engine, defense: str | None = None) -> int:
 
 
 def log_epochs(engine: Engine) -> set[str]:
-    """Return the logs that the rows were last folded from."""
+    """Return the epochs of the logs that the rows were last folded from."""
     return {epoch for (epoch,) in db.fetch(engine, select(MEMORY.c.log_epoch).distinct())}
 
 
 def order_decision(
     row: MemoryRow | None, as_of_ms: int, log_epoch: str, log_partition: int, log_offset: int
 ) -> Decision:
-    """Decide what becomes of one record, given what its query's row has folded so far.
+    """Decide what to do with a record, given its query's row.
 
-    A query observed at one moment is one snapshot, however often it is published; records are
-    folded in ascending event time, so what is newer than the row cannot have been folded and is,
-    whatever its offset. For what is older, offsets tell a record read again from one that comes
-    too late, and they mean something only within one log, that is one epoch and one partition:
+    A query has one snapshot at one event time, however often it is published. Records are folded in
+    ascending event time, so that a newer one than the row was not folded yet. For older ones, the
+    offset distinguishes a record that is read again from a late one, within one log:
 
     ==========  ===============================  ===================================
     event time  same log                         another log
     ==========  ===============================  ===================================
     newer       fold                             fold
-    equal       replayed                         late: its answer went to the other
-    older       replayed up to log_high_offset,  late: its offsets restarted, so
-                else late                        nothing says it was folded
+    equal       replayed                         late: the other log has its answer
+    older       replayed up to log_high_offset,  late: it is unknown whether it was
+                else late                        folded
     ==========  ===============================  ===================================
 
-    "replayed" is skipped in silence, "late" becomes a dead letter. A late record must reach the
-    outbox no later than the fold that follows it in the log, or a crash between the two turns it
-    into a replay: append it first, or pass both to one `commit_fold`.
+    A replayed record is skipped; a late one becomes a dead letter. Append the dead letter before
+    the next fold of the log, or pass both to one `commit_fold`: after a crash between the two, the
+    late record would count as replayed.
     """
     if row is None or as_of_ms > row.as_of_ms:
         return "fold"
@@ -171,13 +169,11 @@ def commit_fold(
     outbox: Sequence[OutboxRecord] = (),
     beside: Sequence[Callable[[Connection], object]] = (),
 ) -> MemoryRow:
-    """Replace `previous`, as it was loaded, by `new` and queue the events, all or nothing.
+    """Replace `previous` by `new` and queue the events, in one transaction; return the stored row.
 
-    `beside` write other rows that the fold led to, in order, in the same transaction, which is
-    tried again when it lost against other writers.
-    Returns the row as stored (see `advance`). `new` may be several steps ahead. Of several
-    writers that loaded the same row one wins and the others get StateConflictError, with nothing
-    written. ValueError when `new` does not lie ahead of `previous`.
+    The functions `beside` write other rows in the transaction, which runs again if it loses against
+    other writers. `new` may be several steps ahead. Raises StateConflictError, with nothing
+    written, if the row is no longer `previous`; ValueError if `new` is not ahead of `previous`.
     """
     if previous is not None and (
         new.query_id != previous.query_id
@@ -188,7 +184,7 @@ def commit_fold(
     written_row = advance(previous, new)
 
     def fold(connection: Connection) -> None:
-        # The row before the events: its lock gives one query's events ascending numbers.
+        # The row is first, because its lock gives the query's events ascending numbers.
         if previous is None:
             written = db.insert_new(connection, MEMORY, values_of(written_row))
         else:
@@ -199,15 +195,14 @@ def commit_fold(
         for write in beside:
             write(connection)
 
-    # Folds of several steps take the rows of sources in turn, and may wait for each other.
     db.in_transaction(engine, fold)
     return written_row
 
 
 def unlearn(connection: Connection, query_id: str, wrong: str) -> bool:
-    """Take a wrong answer out of what a query remembers; False when it is not there.
+    """Remove a wrong answer from a query's memory; False if it is not there.
 
-    A fold that loaded the row before loses against this: it is done again without the answer.
+    A fold that loaded the row before has a conflict, and runs again without the answer.
     """
     held = select(MEMORY.c.state).where(MEMORY.c.query_id == query_id).with_for_update()
     stored = connection.execute(held).scalar_one_or_none()
@@ -215,7 +210,7 @@ def unlearn(connection: Connection, query_id: str, wrong: str) -> bool:
         return False
     try:
         held_before = decode_stored(stored)
-    except InputError:  # a damaged row is the next fold's to tell
+    except InputError:  # the next fold reports a damaged row
         return False
     state, standing = held_before
     kept = (without_answer(state, wrong), unless_named(standing, wrong))
@@ -233,9 +228,9 @@ def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int
 
 
 def clear_run(engine: Engine) -> None:
-    """Forget every query and every unsent event, so that a replay starts over.
+    """Delete the memory and events of all queries, so that a replay starts over.
 
-    The cache stays, and so do incidents and quarantine: they hold for whoever asks again.
+    The response cache, incidents and quarantine stay.
     """
     with engine.begin() as connection:
         connection.execute(delete(MEMORY))
@@ -245,7 +240,7 @@ def clear_run(engine: Engine) -> None:
 
 
 def row_bytes(row: MemoryRow) -> int:
-    """Bytes of the row's values: text as UTF-8, integers as the 8 bytes a database gives them."""
+    """Return the bytes of a row's values: texts in UTF-8, integers with 8 bytes."""
     values = values_of(row).values()
     texts = (value.encode() if isinstance(value, str) else value for value in values)
     return sum(len(value) if isinstance(value, bytes) else 8 for value in texts)

@@ -1,4 +1,4 @@
-"""Events written with the state that produced them, until a sink has made them durable."""
+"""Events that are written with the state, until a sink has published them."""
 
 import logging
 import re
@@ -16,9 +16,9 @@ from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import OutboxRecord
 
 RECORDS_PER_PUBLISH = 500
-TOPIC: Final = re.compile(r"[\w.-]{1,200}", re.ASCII)  # a later release may have others than this
+TOPIC: Final = re.compile(r"[\w.-]{1,200}", re.ASCII)  # any name; later releases may have others
 _C = OUTBOX.c
-# SQLite stores what it is given, whatever a column's type.
+# The casts are for SQLite, which does not enforce the types of columns.
 _ROWS: Final = select(
     _C.seq, cast(_C.topic, Text), cast(_C.envelope, Text), cast(_C.data, LargeBinary), _C.lane
 )
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
-    """Where events go."""
+    """A destination of events."""
 
     def publish(self, records: Sequence[OutboxRecord]) -> None:
-        """Return only when every record is durable; raise when any is not."""
+        """Return when every record is durable; raise an error otherwise."""
 
 
 class PendingRecord(NamedTuple):
@@ -41,17 +41,16 @@ class PendingRecord(NamedTuple):
 
 
 def append(engine: Engine, records: Sequence[OutboxRecord]) -> None:
-    """Queue events that belong to no query's row, such as dead letters, in one transaction."""
+    """Queue events without a fold, such as dead letters, in one transaction."""
     if records:
         with engine.begin() as connection:
             insert_records(connection, records)
 
 
 def insert_records(connection: Connection, records: Sequence[OutboxRecord]) -> None:
-    """Queue events inside the caller's transaction; one queued before is left as it is.
+    """Queue events in the caller's transaction; those with a queued topic and id stay unchanged.
 
-    The stored payload wins over a second one of the same topic and id: a model asked again after
-    a crash may answer differently, the event that is published must not change.
+    After a crash, a model may answer differently, but the published event must not change.
     """
     rows = [
         {
@@ -73,7 +72,7 @@ def pending(
 ) -> list[PendingRecord]:
     """Return the oldest unsent events of these lanes, or of all, oldest first.
 
-    In the place of a damaged one stands a dead letter, so that those behind it are not held up.
+    A dead letter replaces a damaged one, so that it does not delay others.
     """
     statement = _ROWS.order_by(_C.seq).limit(limit)
     if lanes is not None:
@@ -82,16 +81,12 @@ def pending(
 
 
 def depth(engine: Engine) -> int:
-    """Return how many events are unsent, in all lanes."""
+    """Count the unsent events of all lanes."""
     return int(db.fetch_value(engine, select(func.count()).select_from(OUTBOX)))
 
 
 def mark_sent(engine: Engine, seqs: Sequence[int]) -> None:
-    """Drop events that a sink has made durable. Marking twice, or in two processes, is harmless.
-
-    Sent events are deleted, so that the table stays as small as the backlog; what must not be
-    answered again is guarded by the step in the query's row.
-    """
+    """Delete events that a sink has published; repeating it is harmless."""
     if seqs:
         with engine.begin() as connection:
             connection.execute(delete(OUTBOX).where(_C.seq.in_(seqs)))
@@ -105,8 +100,8 @@ def publish_outbox(
 ) -> int:
     """Publish every unsent event of these lanes, or of all, in order; return how many were sent.
 
-    `limit` at a time. At least once: killed at any point, the next call publishes what was not yet
-    marked, with the same ids and payloads.
+    It publishes `limit` at a time, each at least once: after a crash, the next call publishes
+    unmarked events again, with the same ids and payloads.
     """
     sent = 0
     while batch := pending(engine, limit, lanes):
@@ -124,12 +119,12 @@ def _record(seq: int, topic: str, envelope: str, data: bytes, lane: int) -> Outb
     else:
         if TOPIC.fullmatch(topic):
             return OutboxRecord(topic, event, data, lane)
-        damage = "its topic is none"
+        damage = "its topic is invalid"
     log.error("an unsent event is damaged: a dead letter is published in its place")
     letter = DeadLetter(
         reason=ReasonClass.DAMAGED_STATE,
         detail=f"an unsent event is damaged: {damage}",
-        disposition="poison",  # what it carries is no snapshot
+        disposition="poison",  # the payload is not a snapshot
         source="outbox",
         position=seq,
         attempts=1,

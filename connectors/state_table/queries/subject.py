@@ -1,6 +1,6 @@
-"""What a cached model answer is about, and whose it is, so that all about either can be deleted.
+"""Keys for the subject and the owner of cached model answers, to delete all of either.
 
-A subject is 16 bytes of SHA-256: enough to find a question's entries, not to read the question.
+A subject is 16 bytes of SHA-256, which find a question's entries without having the question.
 """
 
 from functools import lru_cache
@@ -10,15 +10,14 @@ from unicodedata import category, normalize
 
 SUBJECT_BYTES: Final = 16
 OWNER_BYTES: Final = 16
-# Not above what a prompt keeps of a question, so that prompts and questions agree.
-SUBJECT_CHARACTERS: Final = 500
+SUBJECT_CHARACTERS: Final = 500  # at most those of a prompt, so that prompts and questions agree
 
 
-@lru_cache(maxsize=256)  # a question's pairs come one after another
+@lru_cache(maxsize=256)  # successive pairs have the same question
 def question_subject(question: str) -> bytes:
-    """Return the subject of a question, whatever its case, white space and invisible characters.
+    """Return the subject of a question, from its first 500 characters.
 
-    Questions that agree in their first 500 characters share one.
+    Case, white space and invisible characters make no difference.
 
     >>> question_subject("Who leads  France?") == question_subject("who leads france?")
     True
@@ -29,10 +28,10 @@ def question_subject(question: str) -> bytes:
     return sha256(b"question/" + canonical.encode()).digest()[:SUBJECT_BYTES]
 
 
-# Embeddings are of texts that any question may share; forgetting one question drops them all.
+# The subject of all embeddings, because questions share texts; forgetting a question deletes all.
 EMBEDDINGS: Final = sha256(b"embeddings").digest()[:SUBJECT_BYTES]
 
 
 def owner_of(user: str) -> bytes:
-    """Return how the keys begin of what is cached for a user alone."""
+    """Return the first bytes of the keys of a user's own entries."""
     return sha256(b"user/" + user.encode("utf-8", "surrogatepass")).digest()[:OWNER_BYTES]

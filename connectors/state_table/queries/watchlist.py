@@ -1,7 +1,7 @@
-"""Which queries are fetched, when each is due, and how much of the search budget is used.
+"""The watchlist: queries, when each is due, and the used part of the search budget.
 
-Several collectors may work on one list: whoever wins the compare-and-set of `claim` fetches. Times
-are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
+Several collectors may share one list; `claim` decides which of them fetches a query. Callers pass
+the times, in milliseconds since 1970-01-01 UTC.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,8 @@ _W = WATCHLIST.c
 class WatchedQuery(NamedTuple):
     """One query of the list.
 
-    `entry` is the JSON text that `replace_all` was given, opaque here. `last_fetched_ms` is None
-    before the first fetch. `next_due_ms` is what `claim` compares with: the time from which the
-    query is due, or until which somebody else holds it.
+    `entry` is the JSON text of `replace_all`. `last_fetched_ms` is None before the first fetch.
+    `next_due_ms` is when the query is due, or when the claim of another collector ends.
     """
 
     query_id: str
@@ -34,31 +33,30 @@ _ROWS = select(*(_W[name] for name in WatchedQuery._fields))
 
 
 def load_active(engine: Engine) -> list[WatchedQuery]:
-    """Return the queries that are fetched, in the order of the list."""
+    """Return the active queries, in the order of the list."""
     rows = db.fetch(engine, _ROWS.where(_W.active).order_by(_W.position))
     return [WatchedQuery(*row) for row in rows]
 
 
 def find(engine: Engine, query_id: str) -> WatchedQuery | None:
-    """Return one query, also if it has left the list; None if it never was on it."""
+    """Return one query, also an inactive one; None if it never was on the list."""
     rows = db.fetch(engine, _ROWS.where(_W.query_id == query_id))
     return WatchedQuery(*rows[0]) if rows else None
 
 
 def version(engine: Engine) -> tuple[int, int]:
-    """Return two numbers that differ from those before wherever the active list does."""
+    """Return two numbers that change whenever the active list does."""
     listed = select(func.count(), func.coalesce(func.max(_W.updated_ms), 0)).where(_W.active)
     ((count, latest),) = db.fetch(engine, listed)
     return int(count), int(latest)
 
 
 def replace_all(engine: Engine, entries: Sequence[tuple[str, str]], now_ms: int) -> None:
-    """Make these (query id, entry) pairs the whole list, in this order, in one transaction.
+    """Replace the whole list by (query id, entry) pairs, in one transaction.
 
-    A query whose entry is the same text keeps its fetch times; a changed or new one is due at
-    once, and a fetch of it that is under way no longer counts. A query that is missing becomes
-    inactive: it keeps its times for its return, until it is forgotten. ValueError when an id
-    comes twice.
+    A query with an unchanged entry keeps its fetch times; a changed or new one is due at once, and
+    a running fetch of it does not count. A missing query becomes inactive and keeps its times.
+    Raises ValueError for a repeated id.
     """
     if len({query_id for query_id, _ in entries}) < len(entries):
         raise ValueError("a query id comes twice in the watchlist")
@@ -87,11 +85,11 @@ def replace_all(engine: Engine, entries: Sequence[tuple[str, str]], now_ms: int)
 
 
 def claim(engine: Engine, query_id: str, due_ms: int, now_ms: int, lease_ms: int) -> bool:
-    """Take the right to fetch a query, which was loaded with `next_due_ms == due_ms`.
+    """Claim a query that was loaded with `next_due_ms == due_ms`, to fetch it.
 
-    Of several collectors that loaded the same, one gets True. The query is then not due before
-    `now_ms + lease_ms`; a collector that dies gives it up by that alone, so the lease must be
-    longer than a fetch. False also when the query left the list. ValueError when it is not due.
+    One of several collectors gets True. The query is then not due before `now_ms + lease_ms`, when
+    the claim of a crashed collector ends; so the lease must be longer than a fetch. False also if
+    the query became inactive. Raises ValueError if it is not due.
     """
     if due_ms > now_ms or lease_ms < 1:
         raise ValueError(f"query {query_id!r} is not due, or the lease is not positive")
@@ -108,11 +106,10 @@ def record_fetch(
     fetched_ms: int | None,
     next_due_ms: int,
 ) -> bool:
-    """End a claim: the query was fetched at `fetched_ms` (None: not) and is due at `next_due_ms`.
+    """End a claim: note the fetch at `fetched_ms` (None: it failed), and the next due time.
 
-    `claimed_until_ms` is the `now_ms + lease_ms` of the claim. False, with nothing written, when
-    the claim no longer holds: it ran out and another collector took the query, or the entry was
-    changed meanwhile, so that the query is due under its new wording.
+    `claimed_until_ms` is the `now_ms + lease_ms` of the claim. False, with nothing written, if the
+    claim is over, because another collector has the query or its entry was changed.
     """
     times = {"next_due_ms": next_due_ms}
     if fetched_ms is not None:
@@ -122,10 +119,10 @@ def record_fetch(
 
 
 def spend_credit(engine: Engine, period: str, amount: int, budget: int) -> bool:
-    """Count `amount` more credits in a period (such as "2025-03"), unless that passes `budget`.
+    """Book `amount` credits in a period (such as "2025-03"); False if that exceeds `budget`.
 
-    True when they were counted. Never passes the budget, however many processes spend at once;
-    call it before the request that costs. ValueError when `amount` is not positive.
+    Call it before a request. Several processes together never exceed the budget. Raises ValueError
+    if `amount` is not positive.
     """
     if amount < 1:
         raise ValueError(f"amount must be positive, got {amount}")
@@ -136,6 +133,6 @@ def spend_credit(engine: Engine, period: str, amount: int, budget: int) -> bool:
 
 
 def credits_used(engine: Engine, period: str) -> int:
-    """Return the credits counted in a period so far."""
+    """Return the credits booked in a period."""
     counted = select(SEARCH_CREDITS.c.used).where(SEARCH_CREDITS.c.period == period)
     return db.fetch_value(engine, counted) or 0

@@ -1,1 +1,1 @@
-"""What the service keeps: users, sessions, accounts, the action log, and events to show."""
+"""Tables of the service: users, sessions, accounts, the action log, and kept events."""

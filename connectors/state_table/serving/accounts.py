@@ -1,7 +1,4 @@
-"""Trust, recent questions and spent epsilon of users.
-
-Safe for several threads and processes: whoever moves or spends holds the row meanwhile.
-"""
+"""Trust, recent questions and spent epsilon of users; safe for threads and processes."""
 
 import json
 from dataclasses import dataclass
@@ -44,7 +41,7 @@ class StoredAccounts:
 
     @classmethod
     def in_memory(cls, gain_per_hour: float = 0.1) -> "StoredAccounts":
-        """Accounts that end with the process, for one thread: a study, or a user at a terminal."""
+        """Return accounts in memory for one thread, as in a study or at a terminal."""
         engine = create_engine(
             "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
@@ -52,30 +49,30 @@ class StoredAccounts:
         return cls(engine, gain_per_hour)
 
     def account(self, user: str) -> Account:
-        """What is known of a user; a new account for a name that is not known."""
+        """Return the account of a user; a new one for an unknown name."""
         trust = db.fetch_value(self.engine, select(_T.trust).where(_T.user_name == user))
         rows = db.fetch(self.engine, _recent(user))
         recent = tuple((time_at(at_ms), question) for _, at_ms, question in reversed(rows))
         return Account(START if trust is None else trust, recent)
 
     def note_question(self, user: str, question: str, at: datetime) -> None:
-        """Keep a question among the user's recent ones, of which the last five stay."""
+        """Add a question to the user's recent ones, and keep the last five."""
         row = {"user_name": user, "asked_ms": milliseconds(at), "question": clean(question)}
 
         def note(connection: Connection) -> None:
             connection.execute(insert(USER_QUESTIONS), row)
             newest = connection.execute(_recent(user)).all()
             if len(newest) == RECENT_QUESTIONS:
-                # Not "all but these": what somebody else notes meanwhile may be newer.
+                # Only older ones, because others may have been added meanwhile.
                 older = _Q.seq < newest[-1][0]
                 connection.execute(delete(USER_QUESTIONS).where(_Q.user_name == user, older))
 
         db.in_transaction(self.engine, note)
 
     def move_trust(self, user: str, delta: float, at: datetime) -> float:
-        """Add to a user's trust, within [0, 1] and within the gain that an hour allows.
+        """Add `delta` to a user's trust, within [0, 1] and the gain per hour; return the trust.
 
-        Returns the trust after it. Raises ValueError for a delta that is no number.
+        Raises ValueError if `delta` is not finite.
         """
         at_ms = milliseconds(at)
         mine = _T.user_name == user
@@ -83,7 +80,7 @@ class StoredAccounts:
         held = select(_T.trust, _T.gains).where(mine).with_for_update()
 
         def move(connection: Connection) -> float:
-            # Writes before it reads: on SQLite, too, nobody else moves it from here on.
+            # The write comes first, because on SQLite only a write takes the lock.
             db.insert_new(connection, USER_TRUST, new)
             value, gains = connection.execute(held).one()
             before = UserTrust(value, tuple((int(m), float(gain)) for m, gain in json.loads(gains)))
@@ -95,10 +92,9 @@ class StoredAccounts:
         return db.in_transaction(self.engine, move)
 
     def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
-        """Take `epsilon` from the user's budget for a corpus; False, and nothing taken, if the
-        budget does not allow it. Of two that spend at once, both are counted.
+        """Take `epsilon` from the user's budget for a corpus; False if that exceeds `budget`.
 
-        Raises ValueError unless epsilon is positive and finite.
+        Raises ValueError unless `epsilon` is positive and finite.
         """
         if not 0.0 < epsilon < inf:
             raise ValueError(f"a threshold costs a positive, finite epsilon, not {epsilon}")
@@ -112,12 +108,12 @@ class StoredAccounts:
         )
 
     def spent(self, user: str, corpus: str) -> float:
-        """The epsilon that a user has spent on a corpus, by sequential composition."""
+        """Return the epsilon that a user has spent on a corpus, by sequential composition."""
         mine = select(_P.epsilon).where(_P.user_name == user, _P.corpus == corpus)
         return float(db.fetch_value(self.engine, mine) or 0.0)
 
 
 def _recent(user: str) -> Select[int, int, str]:
-    # By number, not by time: a clock may be set back.
+    # By number, because a clock may be set back.
     statement = select(_Q.seq, _Q.asked_ms, _Q.question).where(_Q.user_name == user)
     return statement.order_by(_Q.seq.desc()).limit(RECENT_QUESTIONS)

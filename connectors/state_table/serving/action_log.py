@@ -1,4 +1,4 @@
-"""Which user did what. Rows are added and read, never changed, but for who is forgotten."""
+"""The action log: which user did what. Only forgetting changes rows."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +15,7 @@ _A = ACTION_LOG.c
 
 @dataclass(frozen=True, slots=True)
 class LoggedAction:
-    """One row. `at_ms` is milliseconds since 1970, `target` an id, `detail` words."""
+    """One row. `at_ms` is in milliseconds since 1970, `target` is an id."""
 
     seq: int
     at_ms: int
@@ -28,7 +28,7 @@ class LoggedAction:
 def write_action(
     connection: Connection, *, at_ms: int, user: str, action: str, target: str, detail: str = ""
 ) -> None:
-    """Add a row in the caller's transaction, so that the action and its row stand or fall."""
+    """Add a row in the caller's transaction, which also has the action."""
     row = {
         "at_ms": at_ms,
         "user_name": clean(user),
@@ -54,7 +54,7 @@ def log_action(
 def read_actions(
     engine: Engine, *, search: str = "", user: str | None = None, limit: int = 100
 ) -> list[LoggedAction]:
-    """Return the newest rows, of all users or one, or those with some characters; newest first."""
+    """Return the newest rows first, of all users or one, with `search` only those that have it."""
     statement = select(*ACTION_LOG.columns).order_by(_A.seq.desc()).limit(limit)
     if search:
         texts = (_A.user_name, _A.action, _A.target, _A.detail)

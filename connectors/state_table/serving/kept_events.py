@@ -1,7 +1,4 @@
-"""The last answer events of each query, for its history.
-
-They are written in the fold's transaction, so that they say what the memory says.
-"""
+"""The last answer events of each query, written in the fold's transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +16,10 @@ from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.times import milliseconds, time_at
 
-SEARCHED: Final = 4_000  # characters of question and answer that a search looks at
+SEARCHED: Final = 4_000  # characters of question and answer that are searched
 _K = KEPT_EVENTS.c
-_DATA: Final = sa.cast(_K.event, sa.LargeBinary)  # SQLite stores what it is given
-# Building a statement takes longer than SQLite does to run it.
+_DATA: Final = sa.cast(_K.event, sa.LargeBinary)  # SQLite does not enforce types
+# These are built once, which takes longer than running them.
 _DROPPING: Final = sa.delete(KEPT_EVENTS).where(
     _K.query_id == sa.bindparam("of"),
     sa.or_(_K.step >= sa.bindparam("first"), _K.step <= sa.bindparam("last")),
@@ -32,8 +29,8 @@ _KEEPING: Final = sa.insert(KEPT_EVENTS)
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The latest event of a query. `changed_at` is when its answer last changed, as far as the
-    kept events tell; None where none of them does.
+    """The latest event of a query. `changed_at` is the last change of its answer in the kept
+    events, None without one.
     """
 
     event: AnswerEvent
@@ -42,16 +39,16 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class EventList:
-    """Some of the queries, and how many there are in all."""
+    """The latest events of some queries, and the number of all."""
 
     latest: tuple[Latest, ...]
     total: int
 
 
 def keep_event(connection: Connection, event: AnswerEvent, *, steps: int) -> None:
-    """Keep an event in the caller's transaction; the query's last `steps` events stay.
+    """Keep an event in the caller's transaction, with the query's last `steps` events.
 
-    What is kept of this step or later ones is of a history that was given up, and goes.
+    Events of this step or later belong to an earlier history, and are deleted.
     """
     stale = {"of": event.query_id, "first": event.step, "last": event.step - steps}
     connection.execute(_DROPPING, stale)
@@ -69,11 +66,10 @@ def keep_event(connection: Connection, event: AnswerEvent, *, steps: int) -> Non
 def latest_events(
     engine: Engine, *, search: str = "", sort: str = "", limit: int = 50, offset: int = 0
 ) -> EventList:
-    """Return the latest event of every query, those observed last first, or by `sort`: question,
-    changed or answered, with "-" before it the greatest first.
+    """Return the latest event of every query, the newest first, or by `sort`: question, changed or
+    answered, with "-" before it in descending order.
 
-    With `search`, only queries whose question or latest answer has these characters, whatever
-    their case.
+    With `search`, only queries whose question or latest answer has it, in any case.
     """
     newer = KEPT_EVENTS.alias()
     latest = ~sa.exists().where(newer.c.query_id == _K.query_id, newer.c.step > _K.step)
@@ -94,21 +90,21 @@ def latest_events(
     with db.one_moment(engine) as connection:
         total = connection.execute(count).scalar_one()
         found = connection.execute(rows).all()
-    told = tuple(
+    latest_of = tuple(
         Latest(event, None if at is None else time_at(at))
         for event, at in ((readable(data), at) for data, at in found)
         if event is not None
     )
-    return EventList(told, total)
+    return EventList(latest_of, total)
 
 
 def history(engine: Engine, query_id: str, *, limit: int = 1_000) -> list[AnswerEvent]:
-    """Return the kept events of a query, the latest first; an empty list for an unknown one."""
+    """Return the kept events of a query, the latest first."""
     return _read(engine, _K.query_id == query_id, order=_K.step.desc(), limit=limit)
 
 
 def find_event(engine: Engine, query_id: str, step: int | None = None) -> AnswerEvent | None:
-    """Return a query's kept event at a step, or its latest; None if there is none (any more)."""
+    """Return a query's kept event at a step, or its latest; None if it is not kept."""
     where = _K.query_id == query_id
     if step is not None:
         where &= _K.step == step
@@ -116,7 +112,7 @@ def find_event(engine: Engine, query_id: str, step: int | None = None) -> Answer
 
 
 def asked_in_events(engine: Engine, questions: Sequence[str]) -> list[tuple[str, str]]:
-    """Return id and question of the queries that ask one of the questions, whatever the case."""
+    """Return id and question of the queries with one of the questions, in any case."""
     asking = (_K.words.startswith(searchable(text) + "\n", autoescape=True) for text in questions)
     latest = sa.select(sa.func.max(_K.seq)).where(sa.or_(*asking)).group_by(_K.query_id)
     found = _read(engine, _K.seq.in_(latest), order=_K.query_id, limit=1_000)
@@ -124,12 +120,12 @@ def asked_in_events(engine: Engine, questions: Sequence[str]) -> list[tuple[str,
 
 
 def searchable(text: str) -> str:
-    """The words of a text as a search compares them."""
+    """Normalise a text for searches."""
     return clean(normalize("NFKC", text).casefold())[:SEARCHED]
 
 
 def readable(data: object) -> AnswerEvent | None:
-    """Decode an event; None for a damaged one, which is as good as none."""
+    """Decode an event; None for a damaged one."""
     try:
         return decode_answer(bytes(data)) if isinstance(data, bytes | memoryview) else None
     except InputError:

@@ -1,7 +1,7 @@
-"""Users, their tokens, and sessions of the console. Of a token or a cookie its SHA-256 is stored.
+"""Users, their tokens, and sessions of the console. Only SHA-256 of tokens and cookies are stored.
 
-Both have 256 random bits, so a hash without salt or cost is enough, and a look-up by hash takes the
-same time for every wrong one. Times are milliseconds since 1970 and come from the caller.
+Both have 256 random bits, so that a hash needs no salt or cost, and a look-up by hash takes the
+same time for every wrong one. Callers pass the times, in milliseconds since 1970.
 """
 
 from collections.abc import Collection
@@ -20,16 +20,14 @@ from radarstream.schemas.users import LONGEST_NAME, Role, user_name
 
 PREFIX: Final = "rs_"
 TOKEN_BYTES: Final = 32
-LONGEST_TOKEN: Final = 200  # characters; longer ones are nobody's
+LONGEST_TOKEN: Final = 200  # characters; no longer token is valid
 _S, _U = SESSIONS.c, USERS.c
 COLUMNS: Final = (_U.name, _U.roles, _U.created_ms, _U.revoked_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUser:
-    """A user as stored; times in milliseconds since 1970. `revoked_ms` is None for one who may
-    come in.
-    """
+    """A user; times are in milliseconds since 1970. `revoked_ms` is None for an active user."""
 
     name: str
     roles: frozenset[Role]
@@ -38,11 +36,11 @@ class StoredUser:
 
 
 def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) -> str:
-    """Store a user and return the new token, which nobody can read again.
+    """Store a user and return the new token, which cannot be read again.
 
-    A revoked user comes back with a new token and the trust and spent epsilon of before. Raises
-    ConfigurationError for a name that could be taken for another one, or without a role, and
-    StateConflictError where there is such a user.
+    A revoked user gets a new token, and keeps trust and spent epsilon. Raises ConfigurationError
+    without a role, or for a name that could be mistaken for another one, StateConflictError if the
+    user exists.
     """
     name, token = checked_name(name), _new_token()
     given = {"token_hash": hash_of(token), "roles": _written(roles), "changed_ms": now_ms}
@@ -55,19 +53,19 @@ def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) ->
 
 
 def rotate_token(engine: Engine, name: str, now_ms: int) -> str:
-    """Give a user a new token; the old one and all sessions end. Raises NotFoundError."""
+    """Give a user a new token, and end the old one and all sessions. Raises NotFoundError."""
     token = _new_token()
     _change(engine, name, now_ms, token_hash=hash_of(token))
     return token
 
 
 def revoke_user(engine: Engine, name: str, now_ms: int) -> None:
-    """Let a user in no more, neither by token nor by session. Raises NotFoundError."""
+    """End a user's token and sessions. Raises NotFoundError."""
     _change(engine, name, now_ms, revoked_ms=now_ms)
 
 
 def set_roles(engine: Engine, name: str, roles: Collection[Role], now_ms: int) -> None:
-    """Give a user these roles and no others, at once in open sessions too.
+    """Replace the roles of a user, also in open sessions.
 
     Raises NotFoundError, and ConfigurationError without a role.
     """
@@ -78,19 +76,19 @@ def set_roles(engine: Engine, name: str, roles: Collection[Role], now_ms: int) -
 
 
 def list_users(engine: Engine) -> list[StoredUser]:
-    """Return all users by name, revoked ones too."""
+    """Return all users by name, also revoked ones."""
     return [user_in(row) for row in db.fetch(engine, select(*COLUMNS).order_by(_U.name))]
 
 
 def user_of_token(engine: Engine, token: str) -> StoredUser | None:
-    """Return whose token it is; None for nobody's or a revoked user's."""
+    """Return the user of a token; None for an invalid one or a revoked user."""
     if not token.isascii() or len(token) > LONGEST_TOKEN:
         return None
     return _found(engine, _U.token_hash == hash_of(token))
 
 
 def open_session(engine: Engine, user: str, *, now_ms: int, hours: float) -> str:
-    """Sign a user in and return the id for the cookie. Sessions that have expired are deleted."""
+    """Open a session and return the id for the cookie. Expired sessions are deleted."""
     secret = token_urlsafe(TOKEN_BYTES)
     row = {
         "id_hash": hash_of(secret),
@@ -107,7 +105,7 @@ def open_session(engine: Engine, user: str, *, now_ms: int, hours: float) -> str
 
 
 def user_of_session(engine: Engine, secret: str, now_ms: int) -> StoredUser | None:
-    """Return whose session goes on, with the roles that the user has now; None for nobody's."""
+    """Return the user of an open session, with present roles; None if there is none."""
     statement = (
         select(*COLUMNS)
         .join_from(SESSIONS, USERS, _S.user_name == _U.name)
@@ -118,29 +116,26 @@ def user_of_session(engine: Engine, secret: str, now_ms: int) -> StoredUser | No
 
 
 def end_session(engine: Engine, secret: str) -> None:
-    """Sign out."""
+    """End a session."""
     db.write(engine, delete(SESSIONS).where(_S.id_hash == hash_of(secret)))
 
 
 def checked_name(name: str) -> str:
-    """The one spelling of a user's name. Raises ConfigurationError where it is none.
-
-    Users complain about answers under their names, so the rules are those for senders.
-    """
+    """Normalise a user's name. Raises ConfigurationError by the rules for senders."""
     flaw = flaw_of(name) if 0 < len(name) <= LONGEST_NAME else "no letters, or too many"
     if flaw:
-        error = ConfigurationError(f"{name!r} is no name for a user: {flaw}")
+        error = ConfigurationError(f"{name!r} is not a valid name for a user: {flaw}")
         raise error.mended_by("letters of one script, single blanks between words")
     return user_name(name)
 
 
 def hash_of(secret: str) -> bytes:
-    """What is stored of a token or of the id of a session: 32 bytes."""
+    """Return the stored hash of a token or of a session's id: 32 bytes."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def user_in(row: "Row[str, str, int, int | None]") -> StoredUser:
-    """The user in a row of COLUMNS; unknown roles, of a later release, are none."""
+    """Read a user from a row of COLUMNS, without unknown roles of a later release."""
     name, words, created_ms, revoked_ms = row
     roles = frozenset(role for role in Role if role in words.split())
     return StoredUser(name, roles, created_ms, revoked_ms)

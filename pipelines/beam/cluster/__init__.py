@@ -1,1 +1,1 @@
-"""The same job on a cluster: reading, ordering and publishing as steps of one Beam pipeline."""
+"""The job on a cluster: reading, ordering and publishing are steps of one Beam pipeline."""

@@ -1,10 +1,10 @@
-"""The job for a cluster: partitions of Kafka in, published events out, handed to a runner.
+"""The job on a cluster: reads partitions of Kafka and publishes events, by a runner of Beam.
 
     list partitions -> spread -> read -> gather evidence -> fold by query -> publish by lane
 
-The stages before the fold, and the fold, are those of `graph`. Records come one after the other,
-ordered at the source, and publishing is a step. Beam state holds nothing of a snapshot: the query's
-row in the database tells what was folded, also after a return to an older checkpoint.
+Gathering and folding are those of `graph`. Records are ordered at the source, and publishing is a
+step. Beam state has nothing of a snapshot: the query's row in the database says what was folded,
+also after a return to an older checkpoint.
 """
 
 import logging
@@ -50,14 +50,14 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import RawRecord
 
 METRICS = "radarstream"
-# Nothing is kept in it, but runners give a key with state to one worker at a time: a query is
-# folded by one and a lane published by one, each in order.
+# An empty state: runners process a key with state in one worker at a time, in order. So one worker
+# folds a query, and one publishes a lane.
 OWNER = beam.DoFn.StateParam(ReadModifyWriteStateSpec("owner", VarIntCoder()))
 OpenSink = Callable[[], Sink]
 
 
 class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
-    """RawRecords with a place in a log -> state rows and published events; gives nothing itself."""
+    """RawRecords with a place in a log -> state rows and published events; without an output."""
 
     def __init__(self, settings: Settings, open_sink: OpenSink, *, live: bool = True) -> None:
         super().__init__()
@@ -88,10 +88,10 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
 
 
 class FoldByQuery(graph.FoldQueries):
-    """(query id, Ready) -> the outbox lanes that have something to publish, as text.
+    """(query id, Ready) -> the outbox lanes with unsent events, as text.
 
-    Snapshots of a bundle are folded by event time, its queries in lockstep; one older than its
-    query's row becomes a `late` dead letter. A lane is named after its events were committed.
+    It folds the snapshots of a bundle by event time, all queries in lockstep; one older than its
+    query's row becomes a `late` dead letter. It emits a lane after the commit of its events.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -109,7 +109,7 @@ class FoldByQuery(graph.FoldQueries):
         keyed: tuple[str, Recorded[Ready]],
         owner: Any = OWNER,  # noqa: ARG002 see OWNER
     ) -> None:
-        """Collect one snapshot; fold when as many as a batch may have are there."""
+        """Collect one snapshot; fold if the batch is full."""
         query_id, ready = keyed
         self.queries.setdefault(query_id, []).append(ready)
         self.lanes.add(lane_of(ready.record))
@@ -118,12 +118,12 @@ class FoldByQuery(graph.FoldQueries):
             self.fold_collected()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Fold the rest, then name the lanes."""
+        """Fold the rest, then emit the lanes."""
         self.fold_collected()
         yield from at_end_of_window(self.lanes)
 
     def fold_collected(self) -> None:
-        """Fold what has been collected."""
+        """Fold the collected snapshots."""
         self.waiting = 0
         for outcome in self.fold():
             kind = "answers" if isinstance(outcome, AnswerEvent) else "dead_letters"
@@ -131,7 +131,7 @@ class FoldByQuery(graph.FoldQueries):
 
 
 class ParkDeadInOrder(graph.ParkDead):
-    """Parked -> the outbox lanes that have a dead letter to publish, once it is committed."""
+    """Parked -> the outbox lanes with unsent dead letters, after their commit."""
 
     def process(self, parked: Parked) -> None:  # type: ignore[override]
         """Collect one dead letter."""
@@ -139,7 +139,7 @@ class ParkDeadInOrder(graph.ParkDead):
         Metrics.counter(METRICS, "dead_letters").inc()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:  # type: ignore[override]
-        """Write the bundle's dead letters, then name their lanes."""
+        """Write the bundle's dead letters, then emit their lanes."""
         super().finish_bundle()
         yield from at_end_of_window({record.lane for record in self.records})
 
@@ -152,10 +152,10 @@ def at_end_of_window(lanes: set[int]) -> Iterator[WindowedValue]:
 
 
 class PublishLanes(beam.DoFn):
-    """(lane, anything) -> nothing; publishes every unsent event of a bundle's lanes, at least once.
+    """(lane, None) -> no output; publishes every unsent event of a bundle's lanes, at least once.
 
-    If publishing fails the bundle fails, and reading again names the lane again: no snapshot of the
-    job lies past an unpublished event. `open_sink` must be picklable; it is called once a worker.
+    If publishing fails, the bundle fails, and its records are read again; so no checkpoint is ahead
+    of an unpublished event. `open_sink` is picklable and called once per worker.
     """
 
     def __init__(self, settings: Settings, open_sink: OpenSink) -> None:
@@ -165,7 +165,7 @@ class PublishLanes(beam.DoFn):
         self.lanes: set[int] = set()
 
     def setup(self) -> None:
-        """Open the sink, once a worker."""
+        """Open the sink, once per worker."""
         self.sink = self.open_sink()
 
     def start_bundle(self) -> None:
@@ -177,11 +177,11 @@ class PublishLanes(beam.DoFn):
         keyed: tuple[str, None],
         owner: Any = OWNER,  # noqa: ARG002 see OWNER
     ) -> None:
-        """Note that a lane has something to publish."""
+        """Note a lane to publish."""
         self.lanes.add(int(keyed[0]))
 
     def finish_bundle(self) -> None:
-        """Publish the lanes; returns when everything is durable. Raises BrokerError."""
+        """Publish the lanes, and return when all events are durable. Raises BrokerError."""
         lanes, self.lanes = self.lanes, set()
         if lanes and self.sink is not None:
             sent = publish_outbox(shared_engine(self.settings), self.sink, lanes=lanes)
@@ -196,19 +196,19 @@ class PublishLanes(beam.DoFn):
 
 
 log = logging.getLogger(__name__)
-LISTING_MS = 10_000  # how often an endless job lists the partitions: a topic may get more
-BUNDLE_MS = 100  # how long a step may wait for company; each of three adds it to the latency
-JOB_SERVER_S = 60  # how long to wait for a job server to answer
+LISTING_MS = 10_000  # interval at which an endless job lists the partitions
+BUNDLE_MS = 100  # longest wait of a step for a bundle; three steps add it to the latency
+JOB_SERVER_S = 60  # timeout of the job server
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
-# The offsets of a cluster job run ahead of what is folded. In a group of its own they can never
-# become the start of a worker of another topology, which would lose what lies between.
+# The committed offsets of a cluster job are ahead of the fold. It has a group of its own, because
+# another kind of worker that starts at them would lose records.
 GROUP_SUFFIX = "-cluster"
 
 
 @dataclass(frozen=True)
 class Outside:
-    """How workers reach Kafka; picklable. `until_end` reads to the present end of the partitions;
-    `start_over` accepts a database that does not know the group's offsets.
+    """Opens connections to Kafka on workers; picklable. `until_end` reads to the present ends;
+    `start_over` accepts a database without the group's offsets.
     """
 
     settings: Settings
@@ -216,9 +216,10 @@ class Outside:
     start_over: bool = False
 
     def partitions(self) -> Iterator[PartitionRange]:
-        """List the partitions from their first kept record on; none while the broker is away.
-        Records that were folded before are recognised by the state table; a checkpoint's place
-        counts first.
+        """Yield the partitions from their first kept record on; none if the broker fails.
+
+        The state table recognises records that were folded before; a checkpoint's offset has
+        precedence.
         """
         try:
             listed = partition_offsets(self.settings.kafka)
@@ -231,8 +232,8 @@ class Outside:
             yield PartitionRange(partition, offsets.first, offsets.end if self.until_end else None)
 
     def open_reader(self, partition: int) -> KafkaPartition:
-        """Open a partition's reader, on a worker, where the database is in reach. Raises
-        ConfigurationError where it does not know what the group has committed.
+        """Open a partition's reader on a worker. Raises ConfigurationError if the database does not
+        have the group's offsets.
         """
         group = self.settings.kafka.group + GROUP_SUFFIX
         enter_group(self.settings, group, start_over=self.start_over)
@@ -245,7 +246,7 @@ class Outside:
 
 
 def arguments(submission: Submission, *, streaming: bool) -> list[str]:
-    """The options as Beam's command line spells them; the later ones are Flink's job server's."""
+    """Return the arguments of Beam's command line; the later ones are for Flink's job server."""
     external = submission.environment == "EXTERNAL"
     options: dict[str, object] = {
         "runner": "PortableRunner",
@@ -258,7 +259,7 @@ def arguments(submission: Submission, *, streaming: bool) -> list[str]:
         "job_server_timeout": JOB_SERVER_S,
         "checkpointing_interval": streaming and round(submission.checkpoint_seconds * 1_000),
         "checkpointing_mode": streaming and "EXACTLY_ONCE",
-        # Else what a bundle has put out is kept in a state that no other worker asks for.
+        # Otherwise the output of a bundle stays in a state that no other worker reads.
         "finish_bundle_before_checkpointing": streaming,
         "max_bundle_time_mills": streaming and BUNDLE_MS,
         "externalized_checkpoints_enabled": streaming,
@@ -275,10 +276,10 @@ def pipeline_options(submission: Submission, *, streaming: bool) -> PipelineOpti
 
 
 def build_pipeline(settings: Settings, outside: Outside, options: PipelineOptions) -> beam.Pipeline:
-    """Put the graph together; nothing runs yet."""
+    """Build the graph, without running it."""
     job = settings.job
     limits = ReadLimits(job.batch_records, job.batch_bytes, job.batch_seconds)
-    # An impulse that ends moves event time to its end, and then runners drop what has state.
+    # An impulse that ends moves event time to its end, and runners then drop states.
     start: beam.PTransform[Any, Any] = beam.Impulse()
     read: type[ReadPartitions | FollowPartitions] = ReadPartitions
     if not outside.until_end:
@@ -289,22 +290,18 @@ def build_pipeline(settings: Settings, outside: Outside, options: PipelineOption
         pipeline
         | "Start" >> start
         | "ListPartitions" >> beam.FlatMap(lambda _: outside.partitions())
-        # Without it all partitions would be read by the worker that listed them.
+        # Otherwise the worker that listed the partitions would read them all.
         | "Spread" >> beam.Reshuffle()
-        | "KeyByPartition" >> beam.Map(by_partition).with_output_types(tuple[int, PartitionRange])
+        | "KeyByPartition"
+        >> beam.Map(lambda one: (one.partition, one)).with_output_types(tuple[int, PartitionRange])
         | "Read" >> beam.ParDo(read(outside.open_reader, partial(hold_back, settings), limits))
         | "Defend" >> DefendStream(settings, outside.open_sink)
     )
     return pipeline
 
 
-def by_partition(asked: PartitionRange) -> tuple[int, PartitionRange]:
-    """Key a range by its partition."""
-    return asked.partition, asked
-
-
 def submit(pipeline: beam.Pipeline) -> PipelineResult:
-    """Hand the pipeline to its runner. Raises JobFailedError where that does not take it."""
+    """Submit the pipeline to its runner. Raises JobFailedError if the runner refuses it."""
     stay_on_loopback()
     try:
         return pipeline.run()
@@ -315,13 +312,11 @@ def submit(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def wait(result: PipelineResult) -> str:
-    """Wait for the job's last state. Raises JobFailedError, with words of a worker if they are
-    ours.
-    """
+    """Wait for the job's last state. Raises JobFailedError, with our own error of a worker."""
     try:
         return str(result.wait_until_finish())
     except grpc.RpcError as error:
-        raise JobFailedError("lost the job server; Flink's pages tell what the job does") from error
+        raise JobFailedError("lost the job server; Flink's pages show what the job does") from error
     except RuntimeError as error:
         own = _OWN_ERROR.findall(str(error))
         why = own[-1].strip() if own else f"{type(error).__name__}; the runner's log says where"

@@ -1,10 +1,10 @@
-"""Reading Kafka partitions on a cluster, in pure Python.
+"""Reads Kafka partitions on a cluster, in pure Python.
 
-A partition is a key; its state is how far it was read. A processing-time timer calls for the next
-turn: poll, hold back what older records may precede, pass on the rest. Checkpoints hold two numbers
-a partition and alone decide where to read on; commits to the group are for whoever watches the lag.
-Flink's runner keeps a state for every pause of a splittable DoFn until apache/beam#39191
-(apache/beam#27648), so there is none.
+A partition is a key; its state is its next offset. A processing-time timer starts each turn: poll,
+hold back records that older ones may precede, emit the rest. Only checkpoints, with two numbers per
+partition, decide where to continue; commits to the group are for monitoring. There is no splittable
+DoFn, because Flink's runner keeps a state for each of its pauses until apache/beam#39191
+(apache/beam#27648).
 """
 
 import logging
@@ -27,20 +27,20 @@ from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import RawRecord
 
 log = logging.getLogger(__name__)
-FOLLOWING_S = 0.02  # between one batch of the broker and the next
-PAUSE_S = 0.1  # before the next turn of a partition that has nothing more
+FOLLOWING_S = 0.02  # timeout for the next batch of the broker within a turn
+PAUSE_S = 0.1  # before the next turn of a partition without new records
 MARK_BITS = 48
-OUTAGE_S = 1.0  # before the next turn when the broker did not answer
+OUTAGE_S = 1.0  # before the next turn after a failure of the broker
 NEXT = TimerSpec("next", TimeDomain.REAL_TIME)
 PLACE = ReadModifyWriteStateSpec("place", BytesCoder())
 PLACE_STATE = beam.DoFn.StateParam(PLACE)
-OFFSET_AND_MARK = Struct(">qq")  # where to read on, and the turn's mark: as long at any offset
+OFFSET_AND_MARK = Struct(">qq")  # next offset and mark of the turn, in a fixed length
 NEXT_TURN = beam.DoFn.TimerParam(NEXT)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets `start` to `stop` of one partition; `stop` None for a job that goes on."""
+    """Offsets `start` to `stop` of one partition; `stop` is None for an endless job."""
 
     partition: int
     start: int
@@ -49,7 +49,7 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """When a turn ends."""
+    """Limits of a turn."""
 
     records: int = 256
     record_bytes: int = 32 * 2**20
@@ -62,19 +62,17 @@ OpenHolding = Callable[[], HoldBack]
 
 @dataclass
 class Feed:
-    """One partition on a worker, read up to `stop`, if given; `mark` is that of its last turn.
-    Records come in the order of offsets, held-back ones after older ones.
-    """
+    """One partition on a worker, read up to `stop`, if given; `mark` is that of its last turn."""
 
     reader: KafkaPartition
     holding: HoldBack
     limits: ReadLimits
     stop: int | None = None
-    mark: int = -1  # that of no turn
-    full: bool = field(default=False, init=False)  # the last turn ended at a limit
+    mark: int = -1  # no turn yet
+    full: bool = field(default=False, init=False)  # whether the last turn ended at a limit
 
     def turn(self) -> list[RawRecord]:
-        """Read until a limit is reached or nothing comes; returns what may go on."""
+        """Read up to a limit or until no record comes; return the records to fold."""
         self.full = False
         taken = 0
         started, ripe = perf_counter(), list[RawRecord]()
@@ -91,7 +89,7 @@ class Feed:
         return ripe
 
     def poll(self) -> list[RawRecord]:
-        """The next records before `stop`, or none."""
+        """Return the next records before `stop`."""
         if self.at_end:
             return []
         records = self.reader.poll(max_records=self.limits.records, timeout_s=FOLLOWING_S)
@@ -104,12 +102,12 @@ class Feed:
 
     @property
     def at_end(self) -> bool:
-        """Whether everything before `stop` was read; there may be gaps between offsets."""
+        """Whether all records before `stop` were read; offsets may have gaps."""
         return self.stop is not None and self.reader.position() >= self.stop
 
     @property
     def unread(self) -> int:
-        """0 where the partition holds nothing more, as far as is known."""
+        """0 if no further record is known, else 1."""
         return 0 if self.at_end or self.reader.drained() else 1
 
     @property
@@ -119,13 +117,13 @@ class Feed:
 
     @property
     def next_offset(self) -> int:
-        """Where a restart must read on: never past a record that is held back."""
+        """Where a restart continues: at the first record that is held back, if any."""
         waiting = self.holding.next_offsets().get(self.partition)
         return waiting if self.waiting and waiting is not None else self.reader.position()
 
 
 class _PartitionDoFn(beam.DoFn):
-    """Opens the partitions that a worker reads and closes them at its end."""
+    """Opens the partitions of a worker, and closes them at its end."""
 
     def __init__(
         self, open_reader: OpenReader, open_holding: OpenHolding, limits: ReadLimits
@@ -136,7 +134,7 @@ class _PartitionDoFn(beam.DoFn):
         self.feeds: dict[int, Feed] = {}
 
     def open_feed(self, partition: int, offset: int, stop: int | None = None) -> Feed:
-        """Begin to read a partition at an offset, with nothing held back."""
+        """Start reading a partition at an offset."""
         self.close_feed(partition)
         reader = self.open_reader(partition)
         reader.seek(offset)
@@ -144,7 +142,7 @@ class _PartitionDoFn(beam.DoFn):
         return feed
 
     def close_feed(self, partition: int) -> None:
-        """Forget a partition and what was held back of it."""
+        """Close a partition and drop its held-back records."""
         if feed := self.feeds.pop(partition, None):
             feed.reader.close()
 
@@ -155,7 +153,7 @@ class _PartitionDoFn(beam.DoFn):
 
 
 class ReadPartitions(_PartitionDoFn):
-    """(partition, PartitionRange) -> its RawRecords up to `stop`, and no further."""
+    """(partition, PartitionRange) -> its RawRecords up to `stop`."""
 
     def process(self, keyed: tuple[int, PartitionRange]) -> Iterator[RawRecord]:
         """Read one partition to its end. Raises BrokerError."""
@@ -164,22 +162,21 @@ class ReadPartitions(_PartitionDoFn):
         while not feed.at_end or feed.waiting:
             yield from feed.turn()
             if feed.at_end and feed.waiting:
-                sleep(PAUSE_S)  # for older ones
+                sleep(PAUSE_S)  # until the held-back records are released
         feed.reader.remember(feed.next_offset)
 
 
 class FollowPartitions(_PartitionDoFn):
     """(partition, PartitionRange) -> its RawRecords, for ever.
 
-    Every turn leaves a mark in state and worker. A runner that goes back to an older checkpoint, or
-    moves the partition, hands out another mark than the worker's: then reading begins anew at the
-    state's offset, for what the worker holds back may have led elsewhere.
+    Every turn writes a mark to the state and to the worker. After a return to an older checkpoint,
+    or a move of the partition, the marks differ; then reading starts again at the state's offset.
     """
 
     def process(
         self, keyed: tuple[int, PartitionRange], place: Any = PLACE_STATE, due: Any = NEXT_TURN
     ) -> None:
-        """Begin a partition that no checkpoint knows."""
+        """Start a partition, unless a checkpoint has its state."""
         if place.read() is None:
             place.write(OFFSET_AND_MARK.pack(keyed[1].start, 0))
         due.set(Timestamp.now())
@@ -188,12 +185,12 @@ class FollowPartitions(_PartitionDoFn):
     def turn(
         self, partition: Any = beam.DoFn.KeyParam, place: Any = PLACE_STATE, due: Any = NEXT_TURN
     ) -> Iterator[RawRecord]:
-        """Take one turn and ask for the next."""
+        """Take one turn and schedule the next."""
         offset, mark = OFFSET_AND_MARK.unpack(place.read())
         try:
             feed = self.feed_at(partition, offset, mark)
             records = feed.turn()
-        except BrokerError as error:  # it is tried again; the job goes on meanwhile
+        except BrokerError as error:  # the next turn tries again
             log.warning("partition %d is not read: %s", partition, error)
             self.close_feed(partition)
             due.set(Timestamp.now() + OUTAGE_S)
@@ -204,7 +201,7 @@ class FollowPartitions(_PartitionDoFn):
         yield from records
 
     def feed_at(self, partition: int, offset: int, mark: int) -> Feed:
-        """Return the partition as the turn of this mark left it."""
+        """Return the open feed with this mark, or a new one at the offset."""
         feed = self.feeds.get(partition)
         if feed is None or feed.mark != mark:
             feed = self.open_feed(partition, offset)

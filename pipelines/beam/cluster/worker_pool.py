@@ -1,10 +1,10 @@
-"""Beam's worker pool, on the loopback interface only: it runs whatever steps it is sent, and Beam's
-own entry point listens to every machine.
+"""Beam's worker pool, on the loopback interface only, because it runs any steps that it is sent.
+Beam's own entry point listens on all interfaces.
 
     python -m radarstream.pipelines.beam.cluster.worker_pool --service_port=50000
 
-Workers are forked from a process that has imported what they need. Task managers of one machine may
-share a pool.
+Workers are forked from a process with all imports done. Task managers of a machine may share a
+pool.
 """
 
 import atexit
@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from threading import Lock
 from typing import Any
 
-if __name__ == "__main__":  # before the imports that take seconds, while nothing has begun
+if __name__ == "__main__":  # before the imports, which take seconds
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(0))
 
@@ -30,7 +30,7 @@ from apache_beam.utils.thread_pool_executor import shared_unbounded_instance
 from radarstream.connectors.traces import traces
 
 HOST = "127.0.0.1"
-PATIENCE_S = 10.0  # for a worker to end by itself
+PATIENCE_S = 10.0  # for the end of a worker
 FORKS = get_context("forkserver")
 IMPORTED = ["apache_beam.runners.worker.sdk_worker", "radarstream.pipelines.beam.cluster.job"]
 _PINGS = [("grpc.http2.max_pings_without_data", 0), ("grpc.http2.max_ping_strikes", 0)]
@@ -39,14 +39,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker process, by the id that a task manager gave it and the task manager's connection."""
+    """A worker process, with the id and the connection of its task manager."""
 
     id: str
     peer: str
     process: BaseProcess
 
     def end(self) -> None:
-        """Terminate the process, and kill it if that does not help."""
+        """Terminate the process, then kill it if it still runs."""
         for stop in (self.process.terminate, self.process.kill):
             if self.process.is_alive():
                 stop()
@@ -54,7 +54,7 @@ class Worker:
 
 
 class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
-    """The worker pool, as far as where it listens and how it starts processes are concerned."""
+    """The worker pool with another address, and another way to start processes."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -80,7 +80,7 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
         return f"{HOST}:{bound}", server
 
     def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:  # noqa: N802
-        """Start a worker: a process, or a thread of this one for `--environment LOOPBACK`."""
+        """Start a worker: a process, or with `--environment LOOPBACK` a thread of this one."""
         if not self._use_process or self._container_executable:
             return super().StartWorker(start_worker_request, unused_context)
         asked = start_worker_request
@@ -98,7 +98,7 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(self, stop_worker_request: Any, unused_context: Any) -> Any:  # noqa: N802
-        """Stop the worker of an id that this connection started, or the only one of that id."""
+        """Stop the worker with an id that this connection started, or the only one with the id."""
         with self._lock:
             named = [w for w in self.workers if w.id == stop_worker_request.worker_id]
             own = [w for w in named if w.peer == unused_context.peer()]
@@ -110,38 +110,38 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
         return super().StopWorker(stop_worker_request, unused_context)
 
     def end_all(self) -> None:
-        """End the workers that are processes."""
+        """End all worker processes."""
         for worker in self.workers:
             worker.end()
 
 
 def work(endpoint: str, worker_id: str, state_cache_size: int, buffer_ms: int) -> None:
-    """Be a worker, in a process of its own, until the runner closes its control stream."""
+    """Run a worker in its own process until the runner closes the control stream."""
     logging.getLogger().setLevel(logging.INFO)
-    logging.getLogger("apache_beam.transforms.util").setLevel(logging.WARNING)  # a line a batch
-    with suppress(grpc.RpcError):  # the runner has gone
+    logging.getLogger("apache_beam.transforms.util").setLevel(logging.WARNING)  # logs every batch
+    with suppress(grpc.RpcError):  # the runner has ended
         sdk_worker.SdkHarness(
             endpoint,
             worker_id=worker_id,
             state_cache_size=state_cache_size,
             data_buffer_time_limit_ms=buffer_ms,
         ).run()
-    traces().flush()  # no handler runs at the end of such a process
+    traces().flush()  # exit handlers do not run in such a process
 
 
 def stay_on_loopback() -> None:
-    """Have Beam start pools of this kind, also the one of `--environment LOOPBACK`."""
+    """Make Beam start pools of this class, also for `--environment LOOPBACK`."""
     worker_pool_main.BeamFnExternalWorkerPoolServicer = LoopbackWorkerPool  # type: ignore[misc]
 
 
 if __name__ == "__main__":
-    # The process that workers are forked from starts before this one has threads.
+    # The process from which workers are forked starts before this one has threads.
     FORKS.set_forkserver_preload(IMPORTED)
     FORKS.Process(target=int).start()
     stay_on_loopback()
-    # It ends its workers when it is interrupted, which the job of a background shell ignores, and
-    # when it is terminated, which the first process of a container ignores.
+    # An interrupt and a termination end the workers; by default, a background job ignores the one
+    # and the first process of a container the other.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    with suppress(KeyboardInterrupt):  # while it starts; Beam's loop takes it afterwards
+    with suppress(KeyboardInterrupt):  # during the start; later Beam's loop handles it
         worker_pool_main.main()

@@ -91,7 +91,7 @@ def test_an_echo_that_is_none_is_an_error() -> None:
         (change_logs(merge), "token of its own"),
         (change_logs(lambda logs: logs["token_logprobs"].pop()), "returns no log-prob"),
         (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-2, None)), "leaves out"),
-        (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-3, 0.5)), "no logarithm"),
+        (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-3, 0.5)), "not a logarithm"),
         (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-3, True)), "leaves out"),
     ]:
         with asking(mend) as (tokens, _), pytest.raises(ModelError, match=words) as caught:

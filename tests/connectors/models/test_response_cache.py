@@ -114,7 +114,7 @@ def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: Response
 
     query = [ContinuationQuery((make_prompt("The colour: red"),), "red")]
     value = np.nan
-    with pytest.raises(ModelError, match="no number"):
+    with pytest.raises(ModelError, match="not a number"):
         Cached(Odd(), cache).log_probs(query)
     value = -np.inf
     Cached(Odd(), cache).log_probs(query)

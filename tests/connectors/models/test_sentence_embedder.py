@@ -85,7 +85,7 @@ def test_a_missing_model_and_other_architectures_are_refused(tmp_path):
     with pytest.raises(ConfigurationError):
         SentenceEmbedder(tmp_path).load()
     (tmp_path / "config.json").write_text('{"model_type": "bert", "hidden_act": "relu"}')
-    with pytest.raises(ConfigurationError, match="no BERT"):
+    with pytest.raises(ConfigurationError, match="not a BERT"):
         bert.Bert(tmp_path)
 
 
