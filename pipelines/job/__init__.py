@@ -1,1 +1,1 @@
-"""The continuous job around the graph: driving, collecting, watching over and telling about it."""
+"""The continuous job around the graph: it collects, answers, monitors itself and sends alerts."""

@@ -86,7 +86,9 @@ def test_a_chat_gets_no_mention(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wrong_addresses_are_named_by_number_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAM_ALERTS", f"json://127.0.0.1/x {SECRET}")
-    with pytest.raises(ConfigurationError, match="TEAM_ALERTS: Apprise does not accept address 2") as refused:
+    with pytest.raises(
+        ConfigurationError, match="TEAM_ALERTS: Apprise does not accept address 2"
+    ) as refused:
         Notifier("TEAM_ALERTS")
     assert SECRET not in str(refused.value)
     monkeypatch.delenv("TEAM_ALERTS")

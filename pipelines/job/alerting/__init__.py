@@ -1,1 +1,1 @@
-"""Following the output topics, and alerts about answers that changed."""
+"""Reads the output topics and sends alerts about changed answers."""

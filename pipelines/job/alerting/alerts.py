@@ -1,9 +1,9 @@
-"""Alerts: answers that changed, to one receiver, in order and at least once.
+"""Sends alerts about changed answers to one receiver, in order and at least once.
 
     poll -> decode, drop repetitions, select -> wait until due -> deliver -> commit
 
-An alert is committed once the receiver has it or has refused it. A receiver that is down holds
-everything up, so each has a consumer group of its own.
+An alert is committed after the receiver accepts or refuses it. A receiver that is down blocks all
+later alerts, so each receiver has its own consumer group.
 """
 
 import re
@@ -131,7 +131,7 @@ class AlertCounts:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What a receiver is to know: the answer, and which of the chosen occasions it is."""
+    """An answer and the selected occasions that apply to it."""
 
     event: AnswerEvent
     occasions: tuple[Occasion, ...]
@@ -144,7 +144,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When alerts are due: each at once, or all of a time together; none in quiet hours.
+    """When alerts are due: at once, or together every `digest`; never in quiet hours.
 
     >>> from datetime import UTC
     >>> noon = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -156,8 +156,8 @@ class Timing:
     quiet: QuietHours | None = None
 
     def is_due(self, first: datetime, now: datetime, *, full: bool = False) -> bool:
-        """Whether alerts, the first of them observed at `first`, are to be sent now. No more of
-        them can wait when `full`.
+        """Whether to send the waiting alerts now; `first` is the earliest observation time, and
+        when `full` no more alerts can wait.
         """
         if self.quiet and self.quiet.contain(now):
             return False
@@ -171,10 +171,10 @@ class Timing:
 
 @dataclass
 class Alerting:
-    """Delivers the alerts that the answers call for to one receiver, from its last commit on.
+    """Delivers alerts to one receiver, from its last commit on.
 
-    `deliver` gets one alert, or all that waited together, and returns when the receiver has them,
-    has refused them, or when it was asked to stop (a temporary attempt).
+    `deliver` gets one alert or all waiting ones. It returns when the receiver accepts or refuses
+    them, or when the job stops (a temporary attempt).
     """
 
     answers: TopicReader
@@ -222,7 +222,7 @@ class Alerting:
         return ()
 
     def _take(self, record: TopicRecord) -> None:
-        """Let an alert wait, if the record calls for one."""
+        """Append the record's alert to the waiting ones, if it has one."""
         if record.value is None:  # the query was forgotten
             return
         try:
@@ -247,7 +247,7 @@ class Alerting:
         return self.timing.is_due(first, self.clock.now(), full=full)
 
     def _deliver(self) -> bool:
-        """Deliver what waits. False when stopped before the receiver had it."""
+        """Deliver the waiting alerts. False if the job stopped before the receiver had them."""
         if not self.waiting:
             return True
         self._commit()  # the receiver may take long
@@ -268,7 +268,7 @@ class Alerting:
         return True
 
     def _commit(self) -> None:
-        """Commit what was read, unless some of it waits."""
+        """Commit the read records, unless some of their alerts wait."""
         if not self.next_offsets or (self.waiting and not self.timing.one_by_one):
             return
         try:
@@ -280,7 +280,7 @@ class Alerting:
 
 
 def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:
-    """Say what is remarkable about an answer."""
+    """List the occasions for an alert that apply to an answer."""
     happened: dict[Occasion, bool] = {
         "changed": event.changed is True,
         "falsified": event.falsified,
@@ -290,9 +290,7 @@ def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:
 
 
 def payload(alert: Alert) -> bytes:
-    """The request body by `alert.answer.1.json`; equal alerts give equal bytes, texts are
-    shortened.
-    """
+    """The request body by `alert.answer.1.json`, the same bytes for the same alert."""
     event = alert.event
     kept, standing = set(event.verdict.kept_ranks), event.standing
     at = None if standing is None else standing.confirmed_at
@@ -323,7 +321,7 @@ def payload(alert: Alert) -> bytes:
 
 
 def message(alerts: Sequence[Alert]) -> tuple[str, str]:
-    """Title and text for people: what happened, in order, at most `MESSAGE_ALERTS` alerts."""
+    """Title and text for people, about the first `MESSAGE_ALERTS` alerts."""
     first = alerts[0]
     title = f"{WORDS[first.occasions[0]]}: {harmless(first.event.question)}"
     if len(alerts) > 1:
@@ -352,7 +350,7 @@ def entry(alert: Alert) -> str:
 
 
 def harmless(text: str) -> str:
-    """Text of others for a chat or a mail: one line, and nothing in it is a link or a mention.
+    """Make untrusted text safe for a chat or a mail: one line, without links and mentions.
 
     >>> harmless("<!channel> 3.5 km, see https://evil.example @all")
     '‹!channel› 3.5 km, see https:⁄⁄evil․example ＠all'
@@ -361,7 +359,7 @@ def harmless(text: str) -> str:
 
 
 def sample(now: datetime) -> Alert:
-    """An alert that is about no query, to try a receiver out."""
+    """An alert about an invented query, to test a receiver."""
     source = Source(rank=1, title="A page that never was", url="https://example.org/")
     event = AnswerEvent(
         query_id="radarstream-test",

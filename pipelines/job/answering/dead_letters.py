@@ -1,4 +1,4 @@
-"""Dead letters as an operator handles them: read from the topic, select, send back."""
+"""Dead letters for operators: read them from the topic, select them, replay them."""
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,10 +20,10 @@ if TYPE_CHECKING:  # an extra, loaded when the broker is asked
 
 SNAPSHOTS: Final = WIRE_SCHEMAS[SearchSnapshot].topic
 DEAD_LETTERS: Final = WIRE_SCHEMAS[DeadLetter].topic
-SKEW: Final = timedelta(minutes=10)  # clocks of those who write to the topics may differ this much
+SKEW: Final = timedelta(minutes=10)  # the clocks of two producers may differ this much
 REPLAY_HEADER = "radarstream-replay-of"
-DECODED = errors.OUTAGES | {errors.ReasonClass.LATE}  # what a snapshot that can be decoded meets
-MOST_ATTEMPTS: Final = 5  # of a record, before a replay leaves it alone
+DECODED = errors.OUTAGES | {errors.ReasonClass.LATE}  # reasons that occur only after decoding
+MOST_ATTEMPTS: Final = 5  # a replay skips records that failed this often
 Disposition = Literal["poison", "outage"]
 
 
@@ -37,7 +37,7 @@ class Letter:
     written_at: datetime | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Return it for a table or JSON, without the bytes it carries."""
+        """The letter for a table or JSON, without its payload."""
         return {
             "id": self.id,
             "written_at": self.written_at.isoformat() if self.written_at else None,
@@ -53,7 +53,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LetterSelection:
-    """Which letters are meant; what is empty selects all. `ids` may be shortened."""
+    """A filter of letters; an empty field selects all. `ids` may be prefixes."""
 
     ids: tuple[str, ...] = ()
     reason: errors.ReasonClass | None = None
@@ -61,7 +61,7 @@ class LetterSelection:
     since: datetime | None = None
 
     def admits(self, letter: Letter) -> bool:
-        """Whether this letter is meant. One of unknown time is not newer than anything."""
+        """Whether the filter admits a letter; `since` excludes letters of unknown time."""
         content = letter.content
         return (
             (not self.ids or letter.id.startswith(self.ids))
@@ -85,7 +85,9 @@ def payload_of(letter: DeadLetter) -> bytes:
 
 
 def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
-    """The one letter of a shortened id. Raises NotFoundError, ConfigurationError."""
+    """The only letter of those whose ids have one prefix. Raises NotFoundError, and
+    ConfigurationError if there are more.
+    """
     begins = f"with an id that begins with {letter_id!r}"
     if not letters:
         raise errors.NotFoundError(f"no dead letter {begins}")
@@ -97,9 +99,7 @@ def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
 def sorted_for_replay(
     letters: Iterable[Letter], replayed: frozenset[str]
 ) -> dict[str, list[Letter]]:
-    """Letters by what a replay does: `replayed` now, `replayed_before` (their ids are given), or
-    `tried_too_often`.
-    """
+    """Group letters: to be `replayed`, `replayed_before` (by their ids), `tried_too_often`."""
     found: dict[str, list[Letter]] = {"replayed": [], "replayed_before": [], "tried_too_often": []}
     for letter in letters:
         tired = letter.content.attempts >= MOST_ATTEMPTS
@@ -111,7 +111,7 @@ def sorted_for_replay(
 
 
 def replay_key(letter: Letter) -> str:
-    """Return the record's key: the query id if the bytes tell it, else where they came from."""
+    """The record's key: the query's id, or the source if the payload cannot be decoded."""
     try:
         return decode_snapshot(letter.payload, limits=UNLIMITED).query.id
     except errors.InputError:
@@ -119,7 +119,7 @@ def replay_key(letter: Letter) -> str:
 
 
 def query_of(letter: DeadLetter) -> str | None:
-    """The query's id of a record that was decoded before it failed, else None."""
+    """The query's id, or None if the record failed before it was decoded."""
     if letter.reason not in DECODED:
         return None
     try:
@@ -131,8 +131,8 @@ def query_of(letter: DeadLetter) -> str | None:
 def letters_of_topic(
     kafka: KafkaOptions, warn: Callable[[str], None], start: "Start" = "beginning"
 ) -> Iterator[Letter]:
-    """Read the topic to its end, every letter once, as it first came: the topic is at-least-once.
-    `warn` takes what is no dead letter. Raises BrokerError, ConfigurationError.
+    """Read the topic to its end and drop repeated letters. `warn` gets a message for each record
+    that is not a dead letter. Raises BrokerError, ConfigurationError.
     """
     with naming_extra():
         from radarstream.connectors.kafka.topic_reader import TopicReader
@@ -153,7 +153,7 @@ def letters_of_topic(
 
 
 def replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset[str]:
-    """Ids of letters that later snapshots replay. Raises BrokerError, ConfigurationError."""
+    """Ids of the letters that were replayed. Raises BrokerError, ConfigurationError."""
     times = [letter.written_at for letter in letters if letter.written_at is not None]
     if not times:
         return frozenset()
@@ -165,7 +165,7 @@ def replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset
 
 
 def publish_again(kafka: KafkaOptions, letters: Iterable[Letter]) -> None:
-    """Publish the original records once more, marked as replays. Raises BrokerError."""
+    """Publish the original records again, marked as replays. Raises BrokerError."""
     from radarstream.connectors.kafka.sink import KafkaSink, Message
 
     with KafkaSink(kafka) as sink:

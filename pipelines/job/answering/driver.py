@@ -2,9 +2,8 @@
 
     log -> hold back -> batch (memory and events, one transaction a query) -> publish -> commit
 
-Killed between two steps, the next start reads from the last commit, folds nothing twice and
-publishes what was not marked as sent. Everything outside is an argument, so that tests can simulate
-it.
+If the job is killed between two steps, the next start reads from the last commit, folds no record
+twice and publishes events not yet marked as sent. Tests can simulate all dependencies.
 """
 
 from collections import deque
@@ -26,10 +25,10 @@ from radarstream.schemas.records import RawRecord
 from radarstream.schemas.times import Clock
 
 ResultT = TypeVar("ResultT")
-# Sends the unsent events of some lanes of the outbox, and returns how many.
+# Sends the unsent events of some lanes of the outbox, and returns their number.
 Publish = Callable[[frozenset[int]], int]
 IDLE_POLL_S = 1.0  # how long a poll waits for records
-FIRST_BATCH = 4  # records; grows while batches are quicker than they may be
+FIRST_BATCH = 4  # records; grows while batches take less than the configured time
 
 
 class DeadShareError(RadarstreamError):
@@ -42,26 +41,26 @@ class SnapshotLog(Protocol):
     """A partitioned log of snapshot records that can be read again from the last commit."""
 
     def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
-        """New records with their `log` positions, offsets ascending within a partition; none after
-        the time-out. One record may exceed `max_bytes`. Raises BrokerError, and goes on at the next
-        call.
+        """New records with their `log` positions, offsets ascending within a partition; an empty
+        list after the time-out. A single record may exceed `max_bytes`. Raises BrokerError; the
+        next call continues.
         """
 
     def partitions(self) -> frozenset[int]:
-        """Partitions read at present; may change in `poll` when workers share the topic."""
+        """The assigned partitions; `poll` may change them when workers share the topic."""
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
-        """Remember per partition where to read on after a restart. Raises BrokerError."""
+        """Store per partition the offset to continue from. Raises BrokerError."""
 
     def unread(self) -> dict[int, int]:
-        """Records per partition that were not yet polled, as far as the last poll could tell."""
+        """Number of unpolled records per partition, as known at the last poll."""
 
 
 @dataclass
 class Driver:
-    """Runs the loop until it is asked to stop or something does not heal. By `failures.kind_of`, a
-    "transient" error is tried again, a "fatal" one ends the job, and for a "defect" `park` makes
-    the record that meets it a dead letter.
+    """Runs the loop until it is asked to stop or fails. By `failures.kind_of`, a "transient" error
+    is retried, a "fatal" one ends the job, and after a "defect" `park` makes the record a dead
+    letter.
     """
 
     log: SnapshotLog
@@ -81,9 +80,7 @@ class Driver:
         self.dead: deque[bool] = deque(maxlen=self.settings.dead_share_after)
 
     def run(self, *, drain: bool = False) -> None:
-        """Run until asked to stop and finish what is in hand; `drain` stops at the
-        end of the log.
-        """
+        """Run until asked to stop, or with `drain` until the end of the log."""
         while not self.stopping():
             try:
                 self.step()
@@ -97,7 +94,7 @@ class Driver:
 
     @property
     def drained(self) -> bool:
-        """Whether everything in the log, as far as it is known, has been folded."""
+        """Whether all known records of the log are folded."""
         partitions, unread = self.log.partitions(), self.log.unread()
         return (
             bool(partitions)
@@ -107,7 +104,7 @@ class Driver:
         )
 
     def step(self) -> int:
-        """Take one batch through: poll, fold, publish, commit. Return how much was polled."""
+        """Process one batch: poll, fold, publish, commit. Return the number of polled records."""
         records = self.retried("poll", self.poll)
         unread, partitions = self.log.unread(), self.log.partitions()
         self.observer.polled(records)
@@ -116,7 +113,7 @@ class Driver:
         # A partition may have gone to another worker since its records were polled.
         ours = [record for record in records if place(record).partition in partitions]
         for at in map(place, ours):
-            if at.offset < self.committed.get(at.partition, 0):  # that commit was left out
+            if at.offset < self.committed.get(at.partition, 0):  # that commit was lost
                 del self.committed[at.partition]
         ripe = self.holding.take(ours, self.clock.monotonic(), unread)
         self.observer.held_back(self.holding.held)
@@ -149,11 +146,11 @@ class Driver:
                 if kind_of(error) != "transient":
                     raise
                 self.observer.retried("poll", error)
-                break  # what was polled is in hand and nowhere else
+                break  # process the records that were polled
         return records
 
     def folded(self, records: Sequence[RawRecord]) -> list[Outcome]:
-        """Run the graph; a record that breaks it even alone becomes a dead letter."""
+        """Run the graph; a record that breaks it alone becomes a dead letter."""
         started = self.clock.monotonic()
         try:
             outcomes = self.timed("batch", lambda: self.batch(records), len(records))
@@ -164,7 +161,7 @@ class Driver:
         else:
             self.fit_batch_size((self.clock.monotonic() - started) / len(records))
             return outcomes
-        # Not inside the handler: what fails below must not seem to follow from this defect.
+        # Outside the handler: errors below must not be chained to this defect.
         if len(records) == 1:
             refusal = InputError(ReasonClass.INTERNAL_ERROR, type(defect).__name__)
             self.observer.broken(records[0], defect)
@@ -173,13 +170,13 @@ class Driver:
         return self.folded(records[:middle]) + self.folded(records[middle:])
 
     def fit_batch_size(self, seconds_a_record: float) -> None:
-        """Aim at batches of the configured duration: slow models get small ones, soon published."""
+        """Aim at batches of the configured duration: slow models get small batches."""
         fitting = int(self.settings.batch_work_seconds / max(seconds_a_record, 1e-6))
         grown = min(fitting, 2 * self.batch_size, self.settings.batch_records)
         self.batch_size = max(1, grown)
 
     def commit(self) -> None:
-        """Commit what has moved since the last commit; what fails is committed next time."""
+        """Commit the offsets that changed since the last commit; retry failed ones next time."""
         moved = {
             partition: offset
             for partition, offset in self.holding.next_offsets().items()
@@ -201,7 +198,7 @@ class Driver:
         self.observer.committed(moved)
 
     def check_dead_share(self, outcomes: Iterable[Outcome]) -> None:
-        """Raise DeadShareError when most of the last inputs are dead: something else is wrong."""
+        """Raise DeadShareError when too many of the last inputs became dead letters."""
         self.dead.extend(isinstance(outcome, DeadLetter) for outcome in outcomes)
         share, permitted = sum(self.dead) / max(1, len(self.dead)), self.settings.dead_share
         if len(self.dead) == self.dead.maxlen and share > permitted:

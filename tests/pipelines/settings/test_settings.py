@@ -144,8 +144,8 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a = " + "[" * 50_000, "no setting takes"),
-        ("[generator]\nslots = " + "9" * 100_000, "no setting takes"),
+        ("a = " + "[" * 50_000, "no setting accepts"),
+        ("[generator]\nslots = " + "9" * 100_000, "no setting accepts"),
         ("[generator]\nslots = 2001-99-99", "not TOML"),
         ("\n".join(f"a{i} = 1" for i in range(10_000)), "and 9970 more$"),
         ("#" * (2**20 + 1), "over 1048576 bytes"),
