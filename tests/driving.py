@@ -135,6 +135,15 @@ class Script:
     def replies(self, rows: Sequence[Complete]) -> list[str]:
         return [self.answer(row).text for row in rows]
 
+    def singles(self) -> list[Request]:
+        """Every request, and each of those that were asked together."""
+        together = (AttemptAll, CompleteAll, LogProbsAll)
+        return [
+            single
+            for request in self.requests
+            for single in (request, *(request.requests if isinstance(request, together) else ()))
+        ]
+
     def asked(self, kind: type) -> list[Any]:
         return [request for request in self.requests if isinstance(request, kind)]
 

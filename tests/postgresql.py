@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.long)  # in `make test-all`
-READY_S = 20.0
+READY_S = 120.0
 ROOM = 4 * 2**30  # bytes; the databases of a whole run take one
 _numbers = count()
 UNPRIVILEGED = {"user": "nobody", "group": "nogroup", "extra_groups": []}

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from radarstream.defenses.protocol import (
-    AttemptAll,
     Attributor,
     Complete,
-    CompleteAll,
     LogProbs,
     LogProbsAll,
     Request,
@@ -75,11 +73,6 @@ def attribute(attributor: Attributor, event: Case, script: Script | None = None)
 def changed(event: Case, **changes: Any) -> Case:
     """The event with something else in every text."""
     return replace(event, texts=tuple(replace(text, **changes) for text in event.texts))
-
-
-def singles(request: Request) -> tuple[Request, ...]:
-    several = isinstance(request, CompleteAll | AttemptAll | LogProbsAll)
-    return (request, *request.requests) if several else (request,)
 
 
 def everything() -> str:
@@ -189,7 +182,7 @@ def asked_by(attributor: Attributor) -> list[Request]:
     script = world()
     for event in EVENTS:
         attribute(attributor, changed(event, similarity=None), script)
-    return [single for request in script.requests for single in singles(request)]
+    return script.singles()
 
 
 def test_needs_are_honest(attributor: Attributor):
@@ -214,5 +207,5 @@ def test_cost_stops_growing_with_the_corpus(name: str):
         assert name == "rag_origin" or [t.id for t in found.texts] == [
             f"d{n}" for n in range(1, 10)
         ]
-        counts.append(len([s for request in script.requests for s in singles(request)]))
+        counts.append(len(script.singles()))
     assert counts[0] == counts[1]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from radarstream.defenses.protocol import (
-    AttemptAll,
     Complete,
     LogProbs,
     LogProbsAll,
@@ -175,17 +174,12 @@ def test_of_noise_no_candidate_is_sure_to_stay(variant: Variant):
     assert all(found.candidates[0].found_rank == 1 for found in drawn)
 
 
-def singles(request: Request) -> tuple[Request, ...]:
-    several = isinstance(request, AttemptAll | LogProbsAll)
-    return (request, *request.requests) if several else (request,)
-
-
 def asked_by(reranker: RetrievalDefense) -> list[Request]:
     """What it asks about all pools, singly."""
     script = world()
     for pool in POOLS:
         rerank(reranker, pool, script)
-    return [single for request in script.requests for single in singles(request)]
+    return script.singles()
 
 
 def needed_for(request: Request) -> set[str]:

@@ -3,7 +3,6 @@
 import datetime as dt
 import ipaddress
 import secrets
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,13 +26,13 @@ from kafka.admin import (
 
 from radarstream.connectors.kafka.clients import open_admin
 from radarstream.connectors.kafka.options import KafkaOptions
+from tests.clocks import until
 from tests.engines.artifacts import missing
 from tests.engines.kafka import KafkaNode
 from tests.servers import free_port, running
 
 USER, VARIABLE = "radarstream", "KAFKA_PASSWORD"
 PRINCIPAL = f"User:{USER}"
-SETTLED_S = 10.0
 
 
 @dataclass(frozen=True, order=True)
@@ -133,9 +132,7 @@ class SecuredNode(KafkaNode):
             wanted = [right.acl() for right in rights]
             if wanted:
                 admin.create_acls(wanted)
-            deadline = time.monotonic() + SETTLED_S
-            while granted(admin) != set(wanted):
-                assert time.monotonic() < deadline, "the rights did not arrive"
+            until(lambda: granted(admin) == set(wanted))
 
 
 EVERYTHING = (
