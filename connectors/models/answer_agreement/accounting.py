@@ -186,18 +186,15 @@ def _that_cost(left: tuple[list[Value], ...], side: int, reading: Reading) -> tu
     unit ("330 m (1,083 ft)") and dates that nobody asked for.
     """
     wording, question = reading.wording, reading.question
-    dated = any(isinstance(v, values.PartialDate) for v in left[1 - side])
+    dated = values.of_kind("date", left[1 - side])
     polar = question.asked == "YES_NO"
-    aside = wording.asides > 0 and not dated and (polar or bool(wording.tokens))
+    aside = question.asked != "DATE" and not dated and (polar or bool(wording.tokens))
     numbers = [v for v in wording.values if isinstance(v, values.Quantity)]
 
     def is_free(value: Value) -> bool:
-        if isinstance(value, values.PartialDate):
-            return aside and value.aside
-        if isinstance(value, values.Pair):
-            return {value.first, value.second} <= question.numbers
-        if not isinstance(value, values.Quantity):
-            return False
+        if isinstance(value, values.Parts):
+            asked = value.kind == "pair" and set(value.parts[:2]) <= question.numbers
+            return asked or (aside and value.aside)
         asked = value.stated in question.numbers and question.asked == "OTHER"
         return asked or any(
             v.stated != value.stated and v.compare(value) is values.Match.SAME for v in numbers
@@ -223,7 +220,7 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
     if moved and any(token.word in NEGATIONS for token in mine.tokens):
         return True  # "1969, not 1968"
     if order == sorted(order):
-        pairs = [[v for v in w.values if isinstance(v, values.Pair)] for w in (mine, theirs)]
+        pairs = [values.of_kind("pair", w.values) for w in (mine, theirs)]
         moved = pairs[0] != pairs[1] and set(pairs[0]) == set(pairs[1])
         moved = moved and (ordered or "SCORE" in one.question.traits)
         return moved or (a != b and sorted(a) == sorted(b) and len(order) > 1)

@@ -58,11 +58,11 @@ def _free_words(
     here, theirs = {token.word for token in wording.tokens}, {token.word for token in others}
     sharp = any(t.is_name or any(c.isdigit() for c in t.word) for t in wording.tokens)
     named = any(t.is_name and t.word not in TITLES for t in wording.tokens)
-    pairs = [value for value in wording.values if isinstance(value, values.Pair)]
+    pairs = values.of_kind("pair", wording.values)
     apart = frozenset().union(*(r for r in _KINDS_IN_ROWS if r & (theirs | question.said)))
     owned = frozenset(pattern("OWNED").findall(wording.text.casefold()))
     kinds = _KINDS - apart - titled - _of_other_places(wording) - (owned - words("places"))
-    dated = any(isinstance(v, values.PartialDate) and v.day for v in wording.values)
+    dated = any(date.parts[2] for date in values.of_kind("date", wording.values))
     dated = (dated or question.asked == "YES_NO") and not theirs & words("weekdays")
     joins = "WHAT_IS" in question.traits and not (others or here & words("particles"))
     last = {t.word for t in wording.tokens[2:][-1:] if t.is_name and "," not in wording.text}
@@ -80,7 +80,7 @@ def _free_words(
         (words("of_a_rank"), valued or here & {"last", "final", "top"}),
         (words("counted"), valued),
         (words("of_a_score"), pairs),
-        (words("of_a_draw"), any(pair.first == pair.second for pair in pairs)),
+        (words("of_a_draw"), any(pair.parts[0] == pair.parts[1] for pair in pairs)),
         (words("of_a_version"), "VERSION" in question.traits),
         ({"because"}, words("reasons") & question.said),
         ({"ago"}, "old" in question.said),

@@ -90,9 +90,6 @@ def relate(one: Reading, other: Reading) -> Likeness:
     opposite = opposed(one.in_order, other.in_order)
     if _says_the_same(one, other, left, opposite=opposite):
         return Likeness.SAME
-    unlike = one.values or other.values or all(left.words)
-    if finding is Likeness.UNCOMMITTED or (finding is Likeness.VALUES_DIFFER and unlike):
-        return finding
     if opposite or left.swapped or _clash(one, other):
         return Likeness.VALUES_DIFFER
     return _by_what_is_left(one, other, left, finding)
@@ -109,23 +106,15 @@ def _by_claims(premise: Reading, hypothesis: Reading) -> Likeness:
     both = bool(premise.values and hypothesis.values)
     if by_value and both:
         finding = _BY_VALUES[match]
-        if finding is Likeness.HYPOTHESIS_ADDS and hypothesis.is_list and not premise.is_list:
-            finding = Likeness.HYPOTHESIS_LISTS_MORE
     elif by_value and (premise.values or hypothesis.values):
         return Likeness.WORDS_DIFFER
     else:
         finding = _by_words(premise, hypothesis)
     if premise.is_open != hypothesis.is_open and finding not in _DIFFER:
         return Likeness.UNCOMMITTED  # an answer that leaves a choice open commits itself to neither
-    if by_value or not both or finding is Likeness.WORDS_DIFFER:
-        return finding
-    if match is values.Match.DIFFERENT:
+    if match is values.Match.DIFFERENT and finding is not Likeness.WORDS_DIFFER:
         return Likeness.VALUES_DIFFER
-    return (
-        Likeness.UNCOMMITTED
-        if match is values.Match.COMPATIBLE and finding in AGREEING
-        else finding
-    )
+    return Likeness.UNCOMMITTED if match is values.Match.COMPATIBLE else finding
 
 
 def _by_words(premise: Reading, hypothesis: Reading) -> Likeness:
@@ -135,7 +124,7 @@ def _by_words(premise: Reading, hypothesis: Reading) -> Likeness:
             frozenset(w.key for w in r.words if not w.is_title) or r.all_keys
             for r in (premise, hypothesis)
         )
-    if mine != theirs and not any(len(key) > 1 or key.isdigit() for key in mine & theirs):
+    if mine != theirs and not any(len(key) > 1 for key in mine & theirs):
         return Likeness.WORDS_DIFFER
     if mine <= theirs or theirs <= mine:
         return Likeness.SAME
@@ -185,7 +174,6 @@ def _says_the_same(one: Reading, other: Reading, left: Account, *, opposite: boo
         and not (left.reworded and "WORK" in one.question.traits)
         and (not opposite or left.negated or polar)
         and one.is_open == other.is_open
-        and not (polar and one.says_yes != other.says_yes)
         and not (_other_titles(one, other) or _other_initials(one, other))
     )
 
@@ -195,15 +183,14 @@ def _denies_only_others(reading: Reading, extra: Sequence[Word], other: Reading)
     if not reading.denied or reading.denied & other.all_keys:
         return False
     rest = [t for t in extra if t.word not in NEGATIONS]
-    named = all(t.is_name and t.key in reading.denied for t in rest)
-    return 0 < len(rest) < len(extra) and named
+    return 0 < len(rest) < len(extra) and all(t.is_name for t in rest)
 
 
 def _differs_in_values_only(one: Reading, other: Reading, left: Account) -> bool:
     """Whether no word is left, and the values left are members of a list or more or less exact."""
     if any(left.words) or left.turned:
         return False
-    pairs = [any(isinstance(v, values.Pair) for v in side) for side in left.values]
+    pairs = [bool(values.of_kind("pair", side)) for side in left.values]
     shares = [any(map(values.is_share, r.values)) for r in (one, other)]
     if pairs[0] != pairs[1] or ("COUNT" in one.question.traits and shares[0] != shares[1]):
         return False  # another score, another set, or a number and a range
@@ -219,14 +206,13 @@ def _clash(one: Reading, other: Reading) -> bool:
     ids = [_identifiers(reading) for reading in (one, other)]
     if all(ids) and not ids[0] & ids[1]:
         return True
-    pairs = [[v for v in r.wording.values if isinstance(v, values.Pair)] for r in (one, other)]
+    pairs = [values.of_kind("pair", r.wording.values) for r in (one, other)]
     if all(pairs) and len(pairs[0]) == len(pairs[1]) and pairs[0] != pairs[1]:
         return True
     claimed = [(r.telling or r.all_keys) - r.denied for r in (one, other)]
     denies = [r.denied - r.question.words for r in (one, other)]
-    if all(claimed) and (denies[0] & claimed[1] or denies[1] & claimed[0]):
-        return True
-    return _other_initials(one, other)
+    denied = all(claimed) and bool(denies[0] & claimed[1] or denies[1] & claimed[0])
+    return denied or _other_initials(one, other)
 
 
 def _identifiers(reading: Reading) -> frozenset[str]:
@@ -240,11 +226,6 @@ def _other_initials(one: Reading, other: Reading) -> bool:
     (*mine, family), (*theirs, also) = (_name_parts(reading) or [""] for reading in (one, other))
     initials = [[part for part in given if len(part) == 1] for given in (mine, theirs)]
     if not (mine and theirs and any(initials)) or family != also or len(family) == 1:
-        return False
-    if len(mine) == len(theirs):
-        pairs = zip(mine, theirs, strict=True)
-        return any(a[0] != b[0] and 1 in (len(a), len(b)) for a, b in pairs)
-    if 1 in (len(mine), len(theirs)) and mine[0][0] == theirs[0][0]:
         return False
     fits = any(a[0] == b[0] for a in mine for b in theirs)
     return not fits or (all(initials) and initials[0] != initials[1])

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from radarstream.connectors.models.answer_agreement import values
 from radarstream.connectors.models.answer_agreement.tables import (
-    in_order,
     mapping,
     pattern,
     pattern_names,
@@ -15,7 +13,6 @@ from radarstream.connectors.models.answer_agreement.tables import (
 
 _SPEEDS = frozenset(("mph", "kph", "knot", "knots"))
 _NEAR = 60  # characters before a number in which "fell by about" may stand
-_MONTHS = [name.casefold()[:3] for name in in_order("months")[:12]]
 _CENTURY = 50  # years of two digits from here on are of the last century
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _Value = TypeVar("_Value")
@@ -113,20 +110,20 @@ def _per_of(match: re.Match[str]) -> values.Unit | None:
     return values.unit_named(per) if per else None
 
 
-def take_dates(text: str, *kinds: str) -> tuple[list[values.PartialDate], str]:
+def take_dates(text: str, *kinds: str) -> tuple[list[values.Parts], str]:
     """Dates of a text, and the text with them blanked out.
 
     `kinds` are what their patterns' names begin with: DATE_, SHORT_DATE_ (04/2021), BARE_YEAR and
     BARE_MONTH, in the order in which they are looked for.
     """
-    taken = list[values.PartialDate]()
+    taken = list[values.Parts]()
     for name in (name for kind in kinds for name in pattern_names(kind)):
         dates, text = _take(name, text, _date)
         taken += dates
     return taken, text
 
 
-def _date(match: re.Match[str]) -> values.PartialDate | None:
+def _date(match: re.Match[str]) -> values.Parts | None:
     parts = match.groupdict()
     day = re.match(r"\d+", parts.get("day") or "")
     year = int(parts["year"]) if parts.get("year") else None
@@ -135,9 +132,9 @@ def _date(match: re.Match[str]) -> values.PartialDate | None:
     numbers = _month_and_day(parts.get("month"), int(day[0]) if day else None, match)
     before = match.string[max(0, match.start() - 10) : match.start()]
     bound = pattern("BOUND_BEFORE").search(before)
-    return numbers and values.PartialDate(
-        -year if year and parts.get("minus") else year,
-        *numbers,
+    return numbers and values.Parts(
+        "date",
+        (-year if year and parts.get("minus") else year, *numbers),
         aside=bool(parts.get("aside")),
         bound=bound[1] if bound else "",
     )
@@ -150,7 +147,7 @@ def _month_and_day(
     if named is None:
         return None, day
     if not named.isdigit():
-        return _MONTHS.index(named.casefold()[:3]) + 1, day
+        return int(mapping("months")[named.title().rstrip(".")]), day
     month = int(named)
     if day is None:
         return month, None
@@ -162,34 +159,31 @@ def _month_and_day(
     return (month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
-def take_times(text: str, *, bare_times: bool) -> tuple[list[values.ClockTime], str]:
+def take_times(text: str, *, bare_times: bool) -> tuple[list[values.Parts], str]:
     """Times of day of a text, and the text with them blanked out.
 
     With `bare_times` also those like "9:30", which may be a verse or a score beside other words.
     """
     if twelve := pattern("TWELVE").match(text):
-        return [values.ClockTime(720 if twelve["noon"] else 0)], ""
+        return [values.Parts("time", (int(bool(twelve["noon"])), 0))], ""
     text = pattern("HOUR_WORD").sub(lambda word: str(_hour(word[1])), text)
     text = pattern("PAST").sub(_in_digits, text)
-    taken, text = _take("CLOCK_TIME", text, lambda match: _time(match, bare=bare_times))
-    if any(time.half_known and time.minute >= 780 for time in taken):  # 9:00 to 17:00
-        taken = [replace(time, half_known=True) for time in taken]
-    return taken, text
+    return _take("CLOCK_TIME", text, lambda match: _time(match, bare=bare_times))
 
 
-def _time(match: re.Match[str], *, bare: bool) -> values.ClockTime | None:
+def _time(match: re.Match[str], *, bare: bool) -> values.Parts | None:
     hour, half = int(match["hour"]), match["am"] or match["pm"]
     if not (half or match["clock"] or (bare and ":" in match.group())):
         return None
-    known = bool(half) or hour > 12 or match["hour"].startswith("0")
+    known = half or hour > 12 or match["hour"].startswith("0")
     if half and hour <= 12:
         hour = hour % 12 + 12 * bool(match["pm"])
-    minute = (60 * hour + int(match["minute"] or 0)) % 1440
-    return values.ClockTime(minute, half_known=known, bound=match["bound"] or "")
+    parts = (hour // 12 % 2 if known else None, hour % 12 * 60 + int(match["minute"] or 0))
+    return values.Parts("time", parts, bound=match["bound"] or "")
 
 
 def _hour(text: str) -> int:
-    return int(text) if text.isdigit() else in_order("hours").index(text.lower()) + 1
+    return int(text) if text.isdigit() else int(mapping("hours")[text.lower()])
 
 
 def _in_digits(spoken: re.Match[str]) -> str:
@@ -202,12 +196,12 @@ def _in_digits(spoken: re.Match[str]) -> str:
     return f"{(hour - 2) % 12 + 1}:{60 - _MINUTES[part]:02d}"
 
 
-def take_pairs(text: str) -> tuple[list[values.Pair], str]:
+def take_pairs(text: str) -> tuple[list[values.Parts], str]:
     """Scores, ranges and ratios of a text, and the text with them blanked out."""
     return _take("PAIR", text, _pair) if pattern("DIGIT").search(text) else ([], text)
 
 
-def _pair(match: re.Match[str]) -> values.Pair | None:
+def _pair(match: re.Match[str]) -> values.Parts | None:
     spanned = match.group().lower().startswith(("between", "from"))
     if (match["and"] and not spanned) or pattern("CLOCK_BEHIND").match(match.string, match.end()):
         return None
@@ -217,4 +211,4 @@ def _pair(match: re.Match[str]) -> values.Pair | None:
     if 1000 <= numbers[0] < 2100 and 10 <= numbers[1] < 100 and not used[0].dimension:
         numbers[1] += numbers[0] // 100 * 100  # 1914-18
     first, second = (round(n * u.factor, 9) for n, u in zip(numbers, used, strict=True))
-    return values.Pair(first, second, used[0].dimension)
+    return values.Parts("pair", (first, second, used[0].dimension or None))

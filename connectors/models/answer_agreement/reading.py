@@ -8,7 +8,7 @@ from radarstream.connectors.models.answer_agreement import parsing, spelling
 from radarstream.connectors.models.answer_agreement.meanings import expansions, stem_of
 from radarstream.connectors.models.answer_agreement.question import Question, read_polarity
 from radarstream.connectors.models.answer_agreement.tables import pattern, words
-from radarstream.connectors.models.answer_agreement.values import PartialDate, Quantity, Value
+from radarstream.connectors.models.answer_agreement.values import Quantity, Value, of_kind
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 MOST_CHARACTERS = 300  # that are read: comparing takes the square of it, and answers are untrusted
@@ -115,6 +115,7 @@ def read_answer(text: str, question: Question) -> Reading:
     body = pattern("LEADING").sub("", marked)
     affirmed, denied = (body, "") if "NEGATIVE" in question.traits else _split_denials(body)
     values, rest = take_values(affirmed, question)
+    values = _asked_for(values, rest, question)
     content = read_words(rest)
     if not content and not values and not denied:
         content = read_words(rest, keep_stopwords=True)  # "The Who", "S"
@@ -182,42 +183,41 @@ def _split_denials(body: str) -> tuple[str, str]:
     return ", ".join(part for part in affirmed if part.strip()), ", ".join(denied)
 
 
-def take_values(text: str, question: Question) -> tuple[list[Value], str]:
-    """Numbers and dates that matter, and the rest of the text.
-
-    A date beside other words ("Elvis Presley in 1961") is dropped unless dates are asked for.
-    """
-    if not text.strip():
-        return [], ""
+def take_values(text: str, question: Question, *, pairs: bool = False) -> tuple[list[Value], str]:
+    """Numbers, dates, times and, if wanted, `pairs` of a text, and the rest of the text."""
     asked = question.asked
     if asked == "NUMBER" and (roman := spelling.read_roman(text.strip(" ."))):
         return [Quantity(roman, roman)], ""
-    dated, only_digits = asked == "DATE", not re.search(r"[^\W\d_]", text)
-    times, rest = parsing.take_times(text, bare_times=dated or only_digits)
-    kinds = ("SHORT_DATE_", "DATE_", "BARE_YEAR", "BARE_MONTH") if dated else ("DATE_", "BARE_YEAR")
-    dates, rest = parsing.take_dates(rest, *(kinds if asked != "NUMBER" else ("DATE_",)))
-    quantities, rest = parsing.take_quantities(
-        spelling.numbers_in_one_spelling(rest), question.sought
-    )
-    kept: list[PartialDate] = dates
-    if asked == "NUMBER" and quantities:
-        kept = []
-    elif not dated and any(word.key not in question.words for word in read_words(rest)):
-        kept = [date for date in dates if not date.aside]
-    return [*times, *kept, *quantities], rest
+    text = spelling.numbers_in_one_spelling(text)
+    clock = asked == "DATE" or bool(pattern("ONLY_CLOCK").match(text))
+    times, text = parsing.take_times(text, bare_times=clock)
+    short, text = parsing.take_dates(text, "SHORT_DATE_") if asked == "DATE" else ([], text)
+    spans, text = parsing.take_pairs(text) if pairs else ([], text)
+    years = () if asked == "NUMBER" else ("BARE_YEAR",)
+    dates, text = parsing.take_dates(text, "DATE_", *years, "BARE_MONTH")
+    quantities, text = parsing.take_quantities(text, question.sought)
+    return [*times, *spans, *quantities, *short, *dates], text
+
+
+def _asked_for(values: list[Value], rest: str, question: Question) -> list[Value]:
+    """Values without the dates that nobody asked for: "Elvis Presley in 1961"."""
+    dates = of_kind("date", values)
+    if question.asked == "NUMBER" and any(isinstance(value, Quantity) for value in values):
+        return [value for value in values if value not in dates]
+    if question.asked == "DATE" or question.words.issuperset(w.key for w in read_words(rest)):
+        return values
+    return [value for value in values if value not in dates or not value.aside]
 
 
 @dataclass(frozen=True)
 class Wording:
     """What an answer says, word by word: whatever is not known to add nothing must be found in the
-    other answer too. `asides` counts the dates at the end of `values` that nobody asked for,
-    `counted` has the stem behind each number, with the number.
+    other answer too. `counted` has the stem behind each number, with the number.
     """
 
     text: str
     tokens: tuple[Word, ...]
     values: tuple[Value, ...]
-    asides: int
     counted: dict[str, str]
 
 
@@ -232,29 +232,20 @@ def word_by_word(reading: Reading) -> Wording:
     text = spelling.numbers_in_one_spelling(text)
     if asked == "NUMBER":
         text = pattern("NONE").sub("0 ", text)
-        text = f"{roman:.0f}" if (roman := spelling.read_roman(text)) else text
     if reading.question.said & words("lengths"):
         text = pattern("METRES").sub(" metres", text)
-    clock = asked == "DATE" or bool(pattern("ONLY_CLOCK").match(text))
-    times, text = parsing.take_times(text, bare_times=clock)
-    dates, text = parsing.take_dates(text, "SHORT_DATE_") if asked == "DATE" else ([], text)
-    pairs, text = parsing.take_pairs(text)
     versioned = asked == "OTHER" and (text.count(".") > 1 or "VERSION" in traits)
     versions = pattern("VERSION").findall(text) if versioned else []
     text = pattern("VERSION").sub(" ", text) if versions else text
-    years = () if asked == "NUMBER" else ("BARE_YEAR",)
-    other_dates, text = parsing.take_dates(text, "DATE_", *years, "BARE_MONTH")
-    dates += other_dates
     counted = pattern("COUNTED").findall(text)
-    quantities, text = parsing.take_quantities(text, reading.question.sought)
+    values, text = take_values(text, reading.question, pairs=True)
     tokens = [_token(m, text) for m in pattern("TOKEN").finditer(text)]
     letter = "A" if text[:1] != "A" or len(text) == 1 else ""  # else an A is an article
     kept = (t for t in tokens if t.word not in words("free") or t.surface == letter)
     return Wording(
         text=text,
         tokens=(*kept, *(Word(f"v{version}", version, False) for version in versions)),
-        values=(*times, *pairs, *quantities, *dates),
-        asides=0 if asked == "DATE" else len(dates),
+        values=tuple(values),
         counted={stem_of(w.casefold()): n if n.isdigit() else "1" for n, w in counted},
     )
 

@@ -8,11 +8,10 @@ from anyascii import anyascii
 from text_to_num import alpha2digit
 
 from radarstream.connectors.models.answer_agreement.tables import (
-    Rules,
     first_of,
-    in_order,
     mapping,
     pattern,
+    rewriting,
     rows,
     words,
 )
@@ -95,10 +94,6 @@ def _rate(match: re.Match[str]) -> str:
     return rate.replace(".", "_").replace("+", "")
 
 
-def _tens(word: str) -> int:
-    return in_order("tens").index(f"{word.lower()}ty") + 2
-
-
 def _state(match: re.Match[str]) -> str:
     states = mapping("state_letters") | mapping("states_cut_short")
     return ", " + (states.get(match[1]) or states[match[1].title()])
@@ -117,8 +112,8 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "century": lambda m: f"the {int(m[1]) + 1}th century",
     "coins": lambda m: f"{m[1]}.{m[3]:0>2} {m[2]}",
     "day_of": lambda m: in_digits(m[1] or f"the {m[2]}") + " ",
-    "decade": lambda century, m: f"the {century}{_tens(m[1])}0s",
-    "decade_of": lambda m: f"{int(m[2]) - 1}{_tens(m[1])}0s",
+    "decade": lambda century, m: f"the {century}{mapping('tens')[m[1].lower() + 'ty']}s",
+    "decade_of": lambda m: f"{int(m[2]) - 1}{mapping('tens')[m[1].lower() + 'ty']}s",
     "dozens": lambda m: f"{12 * int(m[1] or 1)}",
     "fraction": _fraction,
     "given": lambda m: f"{m['giver']} {mapping('given')[m['took']]} {m['what']} to {m['taker']}",
@@ -182,10 +177,10 @@ def _english_places(names: re.Match[str]) -> str:
 
 # A plain text with each mark in one spelling: one of < ≤ ≥ > for a bound, "-" for a sign, "per" for
 # "an hour". "no more than 5" is "≤ 5", "44 BC" is "-44".
-spell_marks = Rules("marks", _FUNCTIONS)
+spell_marks = rewriting("marks", _FUNCTIONS)
 # Numbers, shares, rates and lengths of time as digits: "Henry 8", "25%" for "one in four".
-numbers_in_one_spelling = Rules("numbers", _FUNCTIONS)
-_phrases, _order = Rules("phrases", _FUNCTIONS), Rules("order", _FUNCTIONS)
+numbers_in_one_spelling = rewriting("numbers", _FUNCTIONS)
+_phrases, _order = rewriting("phrases", _FUNCTIONS), rewriting("order", _FUNCTIONS)
 
 
 def one_spelling(text: str) -> str:

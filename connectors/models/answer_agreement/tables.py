@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).parent / "data"
-PARTS: Final[dict[str, str]] = {}  # of patterns, that modules make from tables
 _REFERENCE = re.compile(r"<(@?[A-Za-z_]\w*)>")
 _SPACE, _NOTHING = "\u2423", "\u2205"  # at the ends of a replacement, where editors strip blanks
 
@@ -19,6 +18,16 @@ def rows(name: str) -> tuple[list[str], ...]:
     return tuple(line.split("\t") for line in lines if line and not line.startswith("# "))
 
 
+def _patterns(table: str) -> dict[str, str]:
+    """The rows `NAME = pattern` of a table."""
+    named = (row[0].partition(" = ") for row in rows(table) if len(row) == 1)
+    return {name: text for name, _, text in named}
+
+
+# The patterns by name: of the table "patterns", and of each other table once it is read.
+PATTERNS: Final = _patterns("patterns")
+
+
 @cache
 def first_of(*tables: str) -> dict[str, str]:
     """The first cell of its row for each other cell of these tables."""
@@ -26,61 +35,38 @@ def first_of(*tables: str) -> dict[str, str]:
 
 
 @cache
-def _lists() -> dict[str, list[str]]:
-    return {name: words.split() for name, words in rows("lists")}
+def mapping(name: str) -> dict[str, str]:
+    """The entries KEY=VALUE of a list in their order; a word alone has an empty value."""
+    entries = next(entries for listed, entries in rows("lists") if listed == name).split()
+    return {key: value for key, _, value in (entry.partition("=") for entry in entries)}
 
 
 @cache
 def words(name: str) -> frozenset[str]:
     """All words of a list."""
-    return frozenset(_lists()[name])
-
-
-@cache
-def in_order(name: str) -> tuple[str, ...]:
-    """The words of a list in their order."""
-    return tuple(_lists()[name])
-
-
-@cache
-def mapping(name: str) -> dict[str, str]:
-    """A list of KEY=VALUE as a map, in its order."""
-    return dict(entry.split("=") for entry in _lists()[name])
-
-
-@cache
-def _patterns() -> dict[str, str]:
-    return dict(line.split(" = ", maxsplit=1) for (line,) in rows("patterns"))
+    return frozenset(mapping(name))
 
 
 @cache
 def pattern_names(prefix: str) -> tuple[str, ...]:
     """Names of the patterns that begin with a prefix."""
-    return tuple(name for name in _patterns() if name.startswith(prefix))
+    return tuple(name for name in PATTERNS if name.startswith(prefix))
 
 
 @cache
 def pattern(name: str) -> re.Pattern[str]:
     """The pattern of that name, for letters of any case."""
-    return re.compile(_part(name), re.IGNORECASE)
+    return re.compile(_filled(PATTERNS[name]), re.IGNORECASE)
 
 
-@cache
-def _part(name: str) -> str:
-    """A pattern as text, or the words of a list (@name) or keys of a map as alternatives."""
-    if name.startswith("@"):
-        listed = sorted((w.split("=")[0] for w in in_order(name[1:])), key=len, reverse=True)
-        return "|".join(map(re.escape, listed))
-    return _filled(PARTS.get(name) or _patterns()[name], {})
+def _filled(text: str) -> str:
+    """A pattern with those that it calls: `<NAME>`, or `<@name>` for the words of a list."""
 
-
-def _filled(text: str, known: Mapping[str, str]) -> str:
-    """A pattern with the parts that it calls by name; groups keep their names in small letters."""
-
-    def fill(match: re.Match[str]) -> str:
-        name = match[1]
-        named_group = name.islower() and not name.startswith("@")
-        return match[0] if named_group else known.get(name) or _part(name)
+    def fill(call: re.Match[str]) -> str:
+        name = call[1]
+        if name.startswith("@"):
+            return "|".join(map(re.escape, sorted(mapping(name[1:]), key=len, reverse=True)))
+        return call[0] if name.islower() else _filled(PATTERNS[name])  # (?P<name>...)
 
     return _REFERENCE.sub(fill, text)
 
@@ -88,44 +74,35 @@ def _filled(text: str, known: Mapping[str, str]) -> str:
 def filled_rows(table: str, at: int = 0) -> Iterator[list[str]]:
     """The rows of a table, each with the pattern in its cell number `at` filled.
 
-    A row of one cell, `NAME = pattern`, is a part that later rows call `<NAME>`.
+    A row of one cell, `NAME = pattern`, is a pattern that others call.
     """
-    known = dict[str, str]()
-    for row in rows(table):
-        if len(row) == 1:
-            name, _, known_part = row[0].partition(" = ")
-            known[name] = _filled(known_part, known)
-        else:
-            yield [*row[:at], _filled(row[at], known), *row[at + 1 :]]
+    PATTERNS.update(_patterns(table))
+    return ([*row[:at], _filled(row[at]), *row[at + 1 :]] for row in rows(table) if row[1:])
 
 
-class Rules:
-    """The rewriting rules of a table, each applied to what those before it have left.
+def rewriting(table: str, functions: Mapping[str, Callable[..., str]]) -> Callable[[str], str]:
+    """The function that applies each rule of a table to what the rules before it have left.
 
     A row is a pattern and what it is replaced by. A replacement "@name argument" calls the function
     of that name in `functions` with the argument, if there is one, and the match.
     """
 
-    def __init__(self, table: str, functions: Mapping[str, Callable[..., str]]) -> None:
-        self._table, self._functions = table, functions
+    def replacement(spelt: str) -> str | Callable[[re.Match[str]], str]:
+        if spelt.startswith("@"):
+            name, *arguments = spelt[1:].split(maxsplit=1)
+            return partial(functions[name], *arguments)
+        return spelt.replace(_SPACE, " ").replace(_NOTHING, "")
 
-    @lru_cache(maxsize=65_536)  # noqa: B019  (rules are constants of their modules)
-    def __call__(self, text: str) -> str:
-        """The text with every rule applied."""
-        for rule, spelt in self._compiled():
+    @cache
+    def rules() -> list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]:
+        compiled = ((re.compile(text, re.IGNORECASE), spelt) for text, spelt in filled_rows(table))
+        return [(rule, replacement(spelt)) for rule, spelt in compiled]
+
+    @lru_cache(maxsize=65_536)
+    def rewrite(text: str) -> str:
+        for rule, spelt in rules():
             if rule.search(text):  # a template costs more than a search
                 text = rule.sub(spelt, text)
         return text
 
-    @cache  # noqa: B019
-    def _compiled(self) -> list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]:
-        return [
-            (re.compile(text, re.IGNORECASE), self._replacement(spelt))
-            for text, spelt in filled_rows(self._table)
-        ]
-
-    def _replacement(self, spelt: str) -> str | Callable[[re.Match[str]], str]:
-        if spelt.startswith("@"):
-            name, *arguments = spelt[1:].split(maxsplit=1)
-            return partial(self._functions[name], *arguments)
-        return spelt.replace(_SPACE, " ").replace(_NOTHING, "")
+    return rewrite

@@ -1,12 +1,13 @@
 """Units of measure and money; numbers, dates and times of day as values that can be compared."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import isclose
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
-from radarstream.connectors.models.answer_agreement.tables import PARTS, in_order, rows
+from radarstream.connectors.models.answer_agreement.tables import PATTERNS, mapping, rows
 
 ROUGH = 0.015  # "about 3.7 million" and "3.72 million" are one claim
 ROUNDED = 0.0101  # 33 % for one third
@@ -38,7 +39,7 @@ _UNITS = [
 NAMED: Final = {
     **{name: Unit(code) for code, *names in rows("currencies") for name in names},
     **{name: unit for unit, names, _ in _UNITS for name in names.split("|") if name},
-    **{code.lower(): Unit(code) for code in in_order("codes")},
+    **{code.lower(): Unit(code) for code in mapping("codes")},
 }
 # Of these the case decides: "mW" and "MW", "g" and the "G" of "5G".
 LETTERS: Final = {
@@ -49,7 +50,7 @@ _NAMES, _LETTERS = (
     "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     for names in ([name for name in NAMED if name[-1].isalnum()], LETTERS)
 )
-PARTS["UNIT"] = rf"(?:(?:{_NAMES})s?|(?-i:{_LETTERS}))(?!\w)"
+PATTERNS["UNIT"] = rf"(?:(?:{_NAMES})s?|(?-i:{_LETTERS}))(?!\w)"
 
 
 def unit_named(text: str) -> Unit:
@@ -88,6 +89,7 @@ class Quantity:
     bound: str = ""
     per: Unit = NO_UNIT
     long: bool = False
+    kind: ClassVar[str] = "number"
 
     def compare(self, other: "Quantity") -> Match:
         """Relate two numbers; a missing unit agrees with any unit, a missing "per" with any."""
@@ -147,68 +149,38 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class PartialDate:
-    """A calendar date of which some parts may be missing. `aside` marks "... in 1961"."""
+class Parts:
+    """A value of several parts, of which some may be missing (None).
 
-    year: int | None = None
-    month: int | None = None
-    day: int | None = None
+    `kind` is "date" (year, month, day), "time" (half of the day, minute of it: of "9:30" the half
+    is missing) or "pair" (two numbers and their dimension: a score, a range, odds). `aside` marks
+    "... in 1961", a date beside other words.
+    """
+
+    kind: str
+    parts: tuple[float | str | None, ...]
     aside: bool = False
     bound: str = ""
 
-    def compare(self, other: "PartialDate") -> Match:
-        """Relate two dates: any part given twice must agree."""
-        if _SIDE[self.bound] != _SIDE[other.bound]:
+    def compare(self, other: "Parts") -> Match:
+        """Relate two values of one kind: any part given twice must agree.
+
+        "9:30" leaves open what "9:30 am" decides; the unit that one pair leaves out is the other's.
+        """
+        both = [(a, b) for a, b in zip(self.parts, other.parts, strict=True) if None not in (a, b)]
+        if _SIDE[self.bound] != _SIDE[other.bound] or any(a != b for a, b in both):
             return Match.DIFFERENT
-        mine = (self.year, self.month, self.day)
-        theirs = (other.year, other.month, other.day)
-        both = [(a, b) for a, b in zip(mine, theirs, strict=True) if a is not None is not b]
-        if any(a != b for a, b in both):
-            return Match.DIFFERENT
-        adds = [sum(part is not None for part in side) > len(both) for side in (mine, theirs)]
+        adds = [sum(part is not None for part in v.parts) > len(both) for v in (self, other)]
         if all(adds) or not both:
             return Match.COMPATIBLE
+        if self.kind == "pair" or not any(adds):
+            return Match.SAME
         if adds[0]:
             return Match.PREMISE_FINER
-        return Match.HYPOTHESIS_FINER if adds[1] else Match.SAME
+        return Match.COMPATIBLE if self.kind == "time" else Match.HYPOTHESIS_FINER
 
 
-@dataclass(frozen=True, slots=True)
-class ClockTime:
-    """A time of day in minutes; `half_known` is false for "9:30", which may be in the evening."""
-
-    minute: int
-    half_known: bool = True
-    bound: str = ""
-
-    def compare(self, other: "ClockTime") -> Match:
-        """Relate two times; "9:30" leaves open what "9:30 am" decides."""
-        both = self.half_known and other.half_known
-        apart = (self.minute - other.minute) % (1440 if both else 720)
-        if apart or _SIDE[self.bound] != _SIDE[other.bound]:
-            return Match.DIFFERENT
-        if self.half_known == other.half_known:
-            return Match.SAME
-        return Match.PREMISE_FINER if self.half_known else Match.COMPATIBLE
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two numbers that belong together: a score, a range, a ratio, odds."""
-
-    first: float
-    second: float
-    dimension: str
-
-    def compare(self, other: "Pair") -> Match:
-        """SAME or DIFFERENT; a unit that one leaves out is that of the other."""
-        units = self.dimension == other.dimension or not (self.dimension and other.dimension)
-        if units and (self.first, self.second) == (other.first, other.second):
-            return Match.SAME
-        return Match.DIFFERENT
-
-
-Value = Quantity | PartialDate | ClockTime | Pair
+Value = Quantity | Parts
 
 
 def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) -> Match:
@@ -241,10 +213,15 @@ def _best(matches: list[Match]) -> Match:
 
 
 def compare_value(premise: Value, hypothesis: Value) -> Match:
-    """Relate two values; those of two types are incomparable."""
-    if type(premise) is not type(hypothesis):
+    """Relate two values; those of two kinds are incomparable."""
+    if premise.kind != hypothesis.kind:
         return Match.INCOMPARABLE
     return premise.compare(hypothesis)  # type: ignore[arg-type]
+
+
+def of_kind(kind: str, values: Iterable[Value]) -> list[Parts]:
+    """The dates, times or pairs among some values."""
+    return [v for v in values if isinstance(v, Parts) and v.kind == kind]
 
 
 def is_share(value: Value) -> bool:

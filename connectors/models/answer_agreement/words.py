@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
-from radarstream.connectors.models.answer_agreement.tables import Rules, first_of, words
+from radarstream.connectors.models.answer_agreement.tables import first_of, rewriting, words
 from radarstream.schemas.answer_text import with_plain_minus
 
 _QUOTES = str.maketrans(
@@ -116,7 +116,7 @@ def key_of(lowered: str) -> str:
     return stem
 
 
-_transcribe = Rules("transcriptions", {})
+_transcribe = rewriting("transcriptions", {})
 _LEAST_TRANSCRIBED = 6  # letters
 
 
