@@ -55,6 +55,15 @@ def search_client(options: SearchOptions) -> "SearchClient":
     return SearchClient(search_service(options), options)
 
 
+def has_search(options: SearchOptions) -> bool:
+    """Whether a search is set up: the service that the settings name has its key, or needs none."""
+    try:
+        search_client(options).close()
+    except ConfigurationError:
+        return False
+    return True
+
+
 def check_search(options: SearchOptions) -> str:
     """Say that the service answers and accepts the key, without a search. Raises SearchError,
     ConfigurationError.
@@ -75,11 +84,7 @@ def opened_search(
         period, budget = period_of(clock.now()), settings.search.monthly_credits
         return spend_credit(shared_engine(settings), period, amount, budget)
 
-    try:
-        client = search_client(settings.search)
-    except ConfigurationError as error:
-        remedy = f"; {error.remedy}" if error.remedy else ""
-        raise ConfigurationError(f"{error}{remedy}") from None
+    client = search_client(settings.search)
     with ExitStack() as opened:
         opened.enter_context(closing(client))
         found = PagedSearch(client, settings.search, clock, spend)

@@ -135,7 +135,7 @@ class DocumentError(RadarstreamError):
     exit_code = 2
 
     def __init__(self, name: str, reason: str, why: str) -> None:
-        self.name, self.reason = name, reason
+        self.name, self.reason, self.why = name, reason, why
         self.code = f"document_{reason}"
         self.detail = f"{name}: {why}"
         super().__init__(name, reason, why)

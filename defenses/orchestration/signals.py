@@ -75,15 +75,15 @@ def question_signals(
 ) -> QuestionSignals:
     """Return the signals of a question; `recent` are the user's earlier ones, oldest first.
 
-    A repetition of the question, as after a timeout, does not count for M_LEX; in the paper it
-    does.
+    A repetition of the question, as after a timeout, counts neither for M_LEX nor for M_INT; in the
+    paper it does.
     """
     asked = in_order(question)
-    others = [text for _, text in recent if in_order(text) != asked]
+    others = [(at, text) for at, text in recent if in_order(text) != asked]
     return QuestionSignals(
-        lexical_overlap=lexical_overlap(question, others),
+        lexical_overlap=lexical_overlap(question, [text for _, text in others]),
         complexity=complexity(question),
-        velocity=velocity((now - recent[-1][0]).total_seconds()) if recent else 0.0,
+        velocity=velocity((now - others[-1][0]).total_seconds()) if others else 0.0,
         fills_masks=fills_masks(question),
         asks_verbatim=asks_verbatim(question),
     )

@@ -27,7 +27,7 @@ from radarstream.lab.pages.leads import Lead, leads_of
 from radarstream.lab.pages.studies import Display, Panel
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import RowStore
-from radarstream.pipelines.pages.verdict_words import ABSTENTIONS, reason_in_words
+from radarstream.pipelines.pages.verdict_words import ABSTENTIONS, judged_in_words
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import MemoryDecision, Reason, Verdict
 
@@ -148,7 +148,7 @@ def _texts(seen: EvidenceRow, verdicts: Iterable[Verdict], labels: Labels) -> It
                 entries.append(Entry("read", look="muted"))
             else:
                 words, look = ("kept", "strong") if one.kept else ("cut", "")
-                entries.append(Entry(words, reason_in_words(one, verdict), look))
+                entries.append(Entry(words, judged_in_words(one, verdict)[1], look))
         planted = document.rank in labels.poisoned_ranks
         yield TextRow(document.rank, document, planted, tuple(entries))
 

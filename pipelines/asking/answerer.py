@@ -37,6 +37,7 @@ from radarstream.pipelines.asking.values import (
     Planned,
     Replied,
     Reply,
+    Tried,
     UserQuestion,
     each,
     in_groups,
@@ -58,14 +59,14 @@ class Answerer(Parts):
             raise outcome
         return outcome
 
-    def answer_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+    def answer_all(self, questions: Sequence[UserQuestion]) -> list[Tried[Reply]]:
         """Answer many questions in order; a reply that failed is an error in its place.
 
         The memory of a watched question is read, never written. Questions about own documents share
         calls and cached replies with those of the same user alone.
         """
 
-        def of_one(user: str, group: list[UserQuestion]) -> list[Reply | RadarstreamError]:
+        def of_one(user: str, group: list[UserQuestion]) -> list[Tried[Reply]]:
             with kept_for(user):
                 return self._together(group)
 
@@ -74,7 +75,7 @@ class Answerer(Parts):
             questions, lambda q: q.user if q.origin is Origin.DOCUMENTS else "", of_one
         )
 
-    def _together(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+    def _together(self, questions: Sequence[UserQuestion]) -> list[Tried[Reply]]:
         read = together(each(questions, worded), self._read)
         asked = together(each(read, checked), partial(recognised, self))
         planned = together(asked, partial(first_plans, self))
@@ -85,11 +86,11 @@ class Answerer(Parts):
         ]
         return together(replies, self._checked)
 
-    def _read(self, questions: Sequence[UserQuestion]) -> list[UserQuestion | RadarstreamError]:
+    def _read(self, questions: Sequence[UserQuestion]) -> list[Tried[UserQuestion]]:
         """The questions, of claims those that they answer."""
         known = {place: q for place, q in enumerate(questions) if q.is_claim}
         claims = read_claims(self.pipeline.models, [q.text for q in known.values()])
-        read: list[UserQuestion | RadarstreamError] = list(questions)
+        read: list[Tried[UserQuestion]] = list(questions)
         for (place, question), claim in zip(known.items(), claims, strict=True):
             read[place] = (
                 replace(question, text=claim.question, claim=claim)
@@ -98,11 +99,11 @@ class Answerer(Parts):
             )
         return read
 
-    def _checked(self, replies: Sequence[Reply]) -> list[Reply | RadarstreamError]:
+    def _checked(self, replies: Sequence[Reply]) -> list[Tried[Reply]]:
         """The replies, of claims with what became of them."""
         claims = {n: r.question.claim for n, r in enumerate(replies) if r.question.claim}
         pairs = [(claim, replies[place].event) for place, claim in claims.items()]
-        checked: list[Reply | RadarstreamError] = list(replies)
+        checked: list[Tried[Reply]] = list(replies)
         for place, found in zip(claims, check_claims(self.pipeline.models, pairs), strict=True):
             checked[place] = (
                 found
@@ -111,9 +112,7 @@ class Answerer(Parts):
             )
         return checked
 
-    def _settled(
-        self, found: Sequence[Found | RadarstreamError]
-    ) -> list[Drafted | RadarstreamError]:
+    def _settled(self, found: Sequence[Tried[Found]]) -> list[Tried[Drafted]]:
         """Answer, and again from more documents while those settle nothing, for half of the reading
         time. What fails then leaves the earlier answer.
         """
@@ -129,9 +128,7 @@ class Answerer(Parts):
                 drafts[place] = one if isinstance(one, Drafted) else drafts[place]
         return drafts
 
-    def _drafted(
-        self, found: Sequence[Found | RadarstreamError]
-    ) -> list[Drafted | RadarstreamError]:
+    def _drafted(self, found: Sequence[Tried[Found]]) -> list[Tried[Drafted]]:
         """Let modules choose among what was found, and answer."""
         chosen = together(usable(self, found), partial(second_plans, self))
         for module in (Module.TRUSTRAG, Module.ATTENTION):

@@ -17,6 +17,7 @@ from radarstream.pipelines.asking.values import (
     Origin,
     Planned,
     Replied,
+    Tried,
     each,
     in_groups,
     together,
@@ -28,7 +29,6 @@ from radarstream.pipelines.searching import answers_in
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.reranking import rerank
 from radarstream.schemas import errors
-from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.orchestration import Audited, Module, Plan
 from radarstream.schemas.retrieval import Reranking
@@ -46,9 +46,7 @@ PUBLIC: Final = {
 RENAMED: Final = {"rouge_threshold": "overlap_threshold"}
 
 
-def usable(
-    parts: Parts, found: Sequence[Found | errors.RadarstreamError]
-) -> list[Found | errors.RadarstreamError]:
+def usable(parts: Parts, found: Sequence[Tried[Found]]) -> list[Tried[Found]]:
     """Leave out the documents that no model may see, and apply hook A."""
 
     def without_withheld(some: Sequence[Found]) -> list[Found]:
@@ -68,9 +66,7 @@ def retrieve(parts: Parts, planned: Planned) -> Found:
     epsilon = paid(parts, planned) if private else None
     retriever = parts.retrievers.get(question.origin)
     if retriever is None:
-        raise errors.InputError(
-            errors.ReasonClass.OUT_OF_RANGE, f"no {question.origin} can be asked"
-        )
+        raise errors.InputError(errors.ReasonClass.OUT_OF_RANGE, f"no {question.origin} to ask")
     reserve = parts.must_act if question.origin is Origin.SEARCH else parts.may_act
     finding = retriever(question, candidates(question.wanted, reserve))
     known = planned.asked.known
@@ -123,9 +119,7 @@ def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
         enough = parts.accounts.spend(user, CORPUS, epsilon, budget)
         spent = parts.accounts.spent(user, CORPUS)
     except Exception as error:
-        raise errors.DatabaseUnavailableError(
-            "the epsilon budget of a user is not known"
-        ) from error
+        raise errors.DatabaseUnavailableError("the epsilon budget is not known") from error
     if not enough:
         raise errors.BudgetSpentError(
             f"the epsilon budget of this user for the corpus is spent: {epsilon:g} of "
@@ -134,9 +128,7 @@ def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
     return epsilon, max(0.0, budget - spent)
 
 
-def choose(
-    parts: Parts, module: Module, found: Sequence[Found | errors.RadarstreamError]
-) -> list[Found | errors.RadarstreamError]:
+def choose(parts: Parts, module: Module, found: Sequence[Tried[Found]]) -> list[Tried[Found]]:
     """Let one module choose; questions with the same options share calls of models."""
 
     def key_of(one: Found) -> tuple[str, int, str]:
@@ -147,7 +139,7 @@ def choose(
             return "", ALL, json.dumps(options)
         return "", one.wanted, json.dumps(options | {"seed": parts.seed(one.question)})
 
-    def step(key: tuple[str, int, str], some: list[Found]) -> list[Found | errors.RadarstreamError]:
+    def step(key: tuple[str, int, str], some: list[Found]) -> list[Tried[Found]]:
         why, keep, options = key
         if not why:
             return applied(parts, module, keep, json.loads(options), some)
@@ -173,7 +165,7 @@ def options_of(plan: Plan, module: Module) -> Options:
 
 def applied(
     parts: Parts, module: Module, keep: int, options: Options, found: Sequence[Found]
-) -> list[Found | errors.RadarstreamError]:
+) -> list[Tried[Found]]:
     """Let the retrieval defence of a module choose."""
     method = parts.methods(module, options)
     shown = [one.snapshot for one in found]
@@ -212,17 +204,13 @@ def candidates(wanted: int, may_act: Collection[Module]) -> int:
 ONLY_WRITTEN: Final = "what it found is only written down"
 
 
-def answer(
-    parts: Parts, found: Sequence[Found | RadarstreamError]
-) -> list[Drafted | RadarstreamError]:
+def answer(parts: Parts, found: Sequence[Tried[Found]]) -> list[Tried[Drafted]]:
     """Answer each question, with hook C's guardrail where the plan has it."""
     noted = each(found, with_guardrail)
     return drafted(parts, noted, lambda f: "guarded" if f.plan.guardrail.enabled else "plain")
 
 
-def audit(
-    parts: Parts, drafts: Sequence[Drafted | RadarstreamError]
-) -> list[Replied | RadarstreamError]:
+def audit(parts: Parts, drafts: Sequence[Tried[Drafted]]) -> list[Tried[Replied]]:
     """Audit each answer."""
     answered = each(drafts, partial(audited_by, parts.auditors[0]))
     return each(together(answered, partial(answer_again, parts)), with_audit)
@@ -246,14 +234,14 @@ def answer_again(parts: Parts, answered: Sequence[Replied]) -> list[Replied]:
 
 
 def drafted(
-    parts: Parts, found: Sequence[Found | RadarstreamError], prompting: Callable[[Found], Prompting]
-) -> list[Drafted | RadarstreamError]:
+    parts: Parts, found: Sequence[Tried[Found]], prompting: Callable[[Found], Prompting]
+) -> list[Tried[Drafted]]:
     """Let each pipeline answer all that it is asked at once."""
 
     def key_of(one: Found) -> Variant:
         return one.question.defense, one.wanted, prompting(one)
 
-    def step(key: Variant, some: list[Found]) -> list[Drafted | RadarstreamError]:
+    def step(key: Variant, some: list[Found]) -> list[Tried[Drafted]]:
         pipeline = parts.variant(*key)
         known = each(some, lambda one: (one, one.planned.asked.known.memory(pipeline)))
         return together(known, partial(decided, pipeline))
@@ -263,7 +251,7 @@ def drafted(
 
 def decided(
     pipeline: DefensePipeline[Any], known: Sequence[tuple[Found, Memory[Any]]]
-) -> list[Drafted | RadarstreamError]:
+) -> list[Tried[Drafted]]:
     """Let the round go on from what is left, among which a reranker chooses."""
     items = [
         (replace(one.observed if pipeline.reranker else one.best, trace=one.question.trace), memory)

@@ -21,9 +21,9 @@ MOST = 100  # results of one search
 
 
 def given_documents(question: UserQuestion, wanted: int) -> Finding:
-    """The documents that a user gives with the question, in the user's order, ranks from 1."""
+    """The documents that a user gives with the question, at their ranks."""
     ordered = sorted(question.documents, key=lambda document: document.rank)
-    yield found_for(question, ordered[:wanted])
+    yield SearchSnapshot(query_of(question.text), question.asked_at, tuple(ordered[:wanted]))
 
 
 def nearest(

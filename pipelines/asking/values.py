@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from itertools import repeat
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
@@ -16,7 +16,7 @@ from radarstream.connectors.models.batching import places
 from radarstream.connectors.state_table.database.engine import database_code
 from radarstream.defenses.orchestration.signals import Seen
 from radarstream.pipelines.asking.known import KnownQuery
-from radarstream.pipelines.documents import Given
+from radarstream.pipelines.documents import Offered, Unread
 from radarstream.pipelines.round.values import Concluded, Observed
 from radarstream.pipelines.searching import Finding
 from radarstream.schemas.claims import CheckedClaim, Claim
@@ -58,10 +58,10 @@ class Origin(StrEnum):
 class UserQuestion:
     """One question of one user at one time. `user` names an account, "" for none; `defense` is a
     name of `DEFENSES`, None as configured. The answer rests on `wanted` documents at first (k in
-    the papers) and is to withstand `withstand` lying sites, None as configured. What is `unread`
-    is read before it is asked, and then in `documents`. A text that `is_claim` is checked: the
-    question is then that of the `claim` that it is read as. `trace` is the traceparent of what
-    asked, "" for nothing.
+    the papers) and is to withstand `withstand` lying sites, None as configured. What is
+    `to_read` is read before it is asked, and then in `documents`, or `unread`. A text that
+    `is_claim` is checked: the question is then that of the `claim` that it is read as. `trace` is
+    the traceparent of what asked, "" for nothing.
     """
 
     text: str
@@ -72,7 +72,8 @@ class UserQuestion:
     documents: tuple[Document, ...] = ()
     defense: str | None = None
     withstand: int | None = None
-    unread: tuple[Document | Given, ...] = ()
+    to_read: tuple[Offered, ...] = ()
+    unread: tuple[Unread, ...] = ()
     is_claim: bool = False
     claim: Claim | None = None
     trace: str = ""
@@ -185,13 +186,14 @@ class Reply:
 
 InT = TypeVar("InT")
 OutT = TypeVar("OutT")
+Tried: TypeAlias = OutT | RadarstreamError  # what comes of a step, or why it failed
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 def together(
-    items: Sequence[InT | RadarstreamError],
-    step: Callable[[list[InT]], Sequence[OutT | RadarstreamError]],
-) -> list[OutT | RadarstreamError]:
+    items: Sequence[Tried[InT]],
+    step: Callable[[list[InT]], Sequence[Tried[OutT]]],
+) -> list[Tried[OutT]]:
     """Take a step with all that have not failed at once; where it raises, they fail."""
     alive = [item for item in items if not isinstance(item, RadarstreamError)]
     try:
@@ -201,9 +203,7 @@ def together(
     return [item if isinstance(item, RadarstreamError) else next(taken) for item in items]
 
 
-def each(
-    items: Sequence[InT | RadarstreamError], step: Callable[[InT], OutT]
-) -> list[OutT | RadarstreamError]:
+def each(items: Sequence[Tried[InT]], step: Callable[[InT], OutT]) -> list[Tried[OutT]]:
     """Take a step with each that has not failed."""
 
     def one(item: InT) -> OutT | RadarstreamError:
@@ -218,8 +218,8 @@ def each(
 def in_groups(
     items: Sequence[InT],
     key_of: Callable[[InT], KeyT],
-    step: Callable[[KeyT, list[InT]], Sequence[OutT | RadarstreamError]],
-) -> list[OutT | RadarstreamError]:
+    step: Callable[[KeyT, list[InT]], Sequence[Tried[OutT]]],
+) -> list[Tried[OutT]]:
     """Take a step with those that share a key at once; a group that fails fails alone."""
     taken: dict[int, OutT | RadarstreamError] = {}
     for key, group in places(map(key_of, items)).items():

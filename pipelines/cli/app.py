@@ -71,7 +71,9 @@ def main() -> None:
             raise
         from radarstream.pipelines.cli.terminal import note
 
-        note(f"error: {error}", ERROR_CHARACTERS, style="bold red")
+        remedy = getattr(error, "remedy", "")
+        told = f"{error}; {remedy}" if remedy and remedy not in str(error) else str(error)
+        note(f"error: {told}", ERROR_CHARACTERS, style="bold red")
         sys.exit(getattr(error, "exit_code", 1))
 
 

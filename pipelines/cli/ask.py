@@ -1,7 +1,5 @@
 """`radarstream ask`: one question, answered as the service answers it."""
 
-import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +10,22 @@ from typing import Annotated, Any, Final
 from typer import Argument, BadParameter, Option
 
 from radarstream.connectors.state_table.database.inspection import absent_file
-from radarstream.connectors.webpages.media import SUFFIXES
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
-from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
-from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
-from radarstream.pipelines.documents import JSON_LINES, DocumentReader, Given, in_path
+from radarstream.pipelines.cli.terminal import cell, note, print_table, printed, say
+from radarstream.pipelines.documents import (
+    DocumentReader,
+    Given,
+    Offered,
+    Reading,
+    Unread,
+    in_path,
+)
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import quote_link
+from radarstream.pipelines.serving.replies import has_nothing
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import MOST_LYING, Document
@@ -29,9 +33,12 @@ from radarstream.schemas.support import STATUS_RULE
 from radarstream.schemas.verdict import Abstention
 
 STDIN: Final = "-"
-HOST: Final = re.compile(r"(([\w-]+\.)+[a-z]{2,}|localhost|[\d.]+)(:\d+)?", re.I)
 QUOTED: Final = 200  # characters of a quote
-SIDE_STYLES: Final = {"says so": "green", "otherwise": "red"}
+GREEN, RED = ("says so", "supports"), ("otherwise", "contradicts")
+WAYS: Final = (
+    "give files, folders or addresses, - for standard input, --document TEXT, or --source search;"
+    " `radarstream corpus add FILE.jsonl` makes a corpus, which is asked without any of these"
+)
 Files = Annotated[
     list[str] | None,
     Argument(
@@ -76,15 +83,12 @@ class Sources:
         self, text: str, files: Sequence[str], settings: Settings, *, is_claim: bool = False
     ) -> UserQuestion:
         """The question, or claim, with its documents. Raises RadarstreamError, BadParameter."""
-        given = _documents(files, self.document or (), settings)
+        given, unread = _documents(files, self.document or (), settings)
         own = bool(files or self.document)
         origin = self.source or (Origin.DOCUMENTS if own else Origin(settings.serving.source))
-        if origin is Origin.DOCUMENTS and not given:
-            raise BadParameter(
-                "give documents: files, - or --document; those that are given are empty"
-            )
-        if given and origin is not Origin.DOCUMENTS:
-            raise BadParameter(f"documents are given, but --source is {origin}")
+        absent = origin is Origin.CORPUS and absent_file(settings.database)
+        if not given and (origin is Origin.DOCUMENTS or absent):
+            raise BadParameter(f"there is no document to answer from: {WAYS}")
         return UserQuestion(
             text,
             "",
@@ -93,19 +97,18 @@ class Sources:
             self.k or len(given) or settings.serving.documents,
             given,
             withstand=self.withstand,
+            unread=unread,
             is_claim=is_claim,
         )
 
 
-def answerer_of(settings: Settings, origin: Origin) -> Answerer:
+def answerer_of(settings: Settings) -> Answerer:
     """What answers, over the state database; where that is a file that is made now, the user hears
     of it. Raises ConfigurationError.
     """
-    if origin is Origin.CORPUS:
-        return build_answerer(settings, engine=existing_engine(settings))
     if file := absent_file(settings.database):
         note(f"note: {file} is made, for answers of models; the setting `database` moves it")
-    return build_answerer(settings, engine=shared_engine(settings))
+    return build_answerer(settings)
 
 
 def ask(
@@ -132,17 +135,10 @@ def ask(
         raise BadParameter("standard input cannot be both question and document")
     text = sys.stdin.read().strip() if question == STDIN else question
     asked = replace(sources.question(text, files or (), settings), defense=defense)
-    reply = answerer_of(settings, asked.origin).answer(asked)
-    if as_json:
-        print_json({"answer": reply.text} | behind(reply))
+    reply = answerer_of(settings).answer(asked)
+    if printed({"answer": reply.text} | behind(reply), as_json):
         return
-    print_answer(reply)
-    print_documents(reply)
-    print_quotes(reply)
-    if asked.origin is Origin.CORPUS and not reply.documents:
-        note("the corpus has nothing on this; `radarstream corpus add FILE.jsonl` adds texts to it")
-    if len(asked.documents) == 1 and reply.event.abstention is Abstention.THIN_EVIDENCE:
-        note("one document confirms nothing; `--withstand 0` takes what it says")
+    print_reply(reply)
     say(f"modules that acted: {words.acted(reply.orchestration.hooks)}")
     if explain:
         say(STATUS_RULE, wrap=True)
@@ -152,9 +148,7 @@ def ask(
             say(f"{record.hook}: {words.module_in_words(record)}")
 
 
-def _documents(
-    names: Sequence[str], texts: Sequence[str], settings: Settings
-) -> tuple[Document, ...]:
+def _documents(names: Sequence[str], texts: Sequence[str], settings: Settings) -> Reading:
     """The documents that are given, ranks from 1 in their order. Raises RadarstreamError."""
     given = [one for name in names for one in _given(name, settings)]
     if not all(text.strip() for text in texts):
@@ -165,7 +159,7 @@ def _documents(
         return reader.read(given)
 
 
-def _given(name: str, settings: Settings) -> Sequence[Document | Given]:
+def _given(name: str, settings: Settings) -> Sequence[Offered]:
     """What is given by a name: standard input, an address, a file, a folder."""
     if name == STDIN:
         data = sys.stdin.buffer.read(settings.documents.most_bytes + 1)
@@ -174,20 +168,28 @@ def _given(name: str, settings: Settings) -> Sequence[Document | Given]:
         return [Given(url=name)]
     if not name.strip():  # of a variable that is not set: no folder is meant
         raise BadParameter("the name of a file is empty")
-    host = name.partition("/")[0]
-    is_host = HOST.fullmatch(host) and not host.lower().endswith((*SUFFIXES, *JSON_LINES))
-    if is_host and not os.path.lexists(name):
-        raise BadParameter(f"there is no file {name}; an address is written https://{name}")
-    return in_path(Path(name), settings.limits, lambda passed_over: note(passed_over, 200))
+    return in_path(Path(name), settings.limits)
 
 
-def print_answer(reply: Reply) -> None:
+def print_reply(reply: Reply, label: str = "") -> None:
+    """The answer behind a `label`, the documents, and what a user may do about a thin one."""
+    _print_answer(reply, label)
+    _print_documents(reply)
+    _print_quotes(reply)
+    print_unread(reply.question.unread)
+    if has_nothing(reply):
+        note(f"the corpus has nothing on this: {WAYS}")
+    if len(reply.documents) == 1 and reply.event.abstention is Abstention.THIN_EVIDENCE:
+        note("one document confirms nothing; `--withstand 0` takes what it says")
+
+
+def _print_answer(reply: Reply, label: str) -> None:
     """The answer, what it rests on, and what is remembered."""
     event = reply.event
     if event.abstention is not None:
         say(f"no answer: {words.ABSTENTIONS[event.abstention]}", style="bold yellow")
     else:
-        say(reply.text, style="bold", wrap=True)
+        say(f"{label}{reply.text}", style="bold", wrap=True)
     if event.support is not None:
         status = "" if event.abstention else f"{words.STATUSES[event.status]}: "
         unsaid = event.verdict.weighed if event.abstention else None
@@ -205,30 +207,31 @@ def print_answer(reply: Reply) -> None:
 
 def behind(reply: Reply) -> dict[str, Any]:
     """What is behind a reply, for `print_json`."""
-    return {name: getattr(reply, name) for name in ("event", "documents", "orchestration")}
+    named = {name: getattr(reply, name) for name in ("event", "documents", "orchestration")}
+    return named | {"unread": reply.question.unread}
 
 
-def print_documents(reply: Reply) -> None:
-    """Each document: on whose side it is counted, what it says, and what the defence thought."""
+def _print_documents(reply: Reply) -> None:
+    """Each document: where it stands towards the answer or claim, what it says, and why."""
     documents = {document.rank: document for document in reply.documents}
-    verdict, support = reply.event.verdict, reply.event.support
-    if not verdict.documents:
-        return
-    rows = (
-        (
-            judged.rank,
-            cell(side, SIDE_STYLES.get(side, "dim")),
-            cell(judged.atomic_answer, limit=60),
-            cell(words.reason_in_words(judged, verdict, support), limit=120),
-            cell(words.place_in_words(document, judged.page), limit=120),
-        )
-        for judged in verdict.documents
-        for side, document in ((words.side_in_words(judged, support), documents[judged.rank]),)
-    )
-    print_table(("", "counted", "its answer", "why", "document"), rows)
+    verdict, support, rows = reply.event.verdict, reply.event.support, []
+    for judged in verdict.documents:
+        side, why = words.judged_in_words(judged, verdict, support, reply.checked)
+        place = words.place_in_words(documents[judged.rank], judged.page)
+        stands = cell(side, "green" if side in GREEN else "red" if side in RED else "dim")
+        rows.append((judged.rank, stands, cell(judged.atomic_answer), why, cell(place, limit=120)))
+    headings = ("the claim", "why it does not count") if reply.checked else ("counted", "why")
+    if rows:
+        print_table(("", headings[0], "its answer", headings[1], "document"), rows)
 
 
-def print_quotes(reply: Reply) -> None:
+def print_unread(unread: Sequence[Unread]) -> None:
+    """The documents that could not be read, and why."""
+    for one in unread:
+        say(f"not read: {one.name}: {one.why}", style="yellow", wrap=True)
+
+
+def _print_quotes(reply: Reply) -> None:
     """The words that each answer rests on, and where they are."""
     documents = {document.rank: document for document in reply.documents}
     for judged in reply.event.verdict.documents:

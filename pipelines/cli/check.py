@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Exit, Option
 
 from radarstream.pipelines.asking.known import query_of
 from radarstream.pipelines.asking.values import Reply
@@ -15,21 +15,19 @@ from radarstream.pipelines.cli.ask import (
     Sources,
     answerer_of,
     behind,
-    print_answer,
-    print_documents,
-    print_quotes,
+    print_reply,
+    print_unread,
 )
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
-from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
+from radarstream.pipelines.cli.terminal import cell, print_table, printed, say
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.serving.replies import claimed
-from radarstream.schemas.claims import ClaimVerdict
-from radarstream.schemas.errors import InputError, RadarstreamError
+from radarstream.schemas.errors import ClaimError, InputError, RadarstreamError
 
 COLUMN: Final = "claim"
 MOST_CLAIMS: Final = 10_000
 AT_ONCE: Final = 16  # claims that share calls of models
-STYLES: Final = {ClaimVerdict.SUPPORTED: "green", ClaimVerdict.REFUTED: "red"}
+STYLES: Final = {"supported": "green", "refuted": "red", "disputed": "", "not_enough_evidence": ""}
 
 
 def check(
@@ -50,7 +48,9 @@ def check(
     enough evidence.
 
     Each document is asked by itself, and independent sites are counted as for an answer. A file of
-    claims gives a table, each claim against the same documents or a search of its own.
+    claims gives a table, each claim against the same documents or a search of its own. One that
+    cannot be checked is refused, or failed where a model or search did: the exit code is then 2, or
+    1.
     """
     if claims is None and not claim.strip():
         raise BadParameter("give a claim, or a file of them by --claims")
@@ -58,12 +58,10 @@ def check(
     names = [*([claim] if claims is not None and claim else ()), *(files or ())]
     settings = chosen.settings()
     asked = sources.question(texts[0], names, settings, is_claim=True)
-    answerer = answerer_of(settings, asked.origin)
+    answerer = answerer_of(settings)
     if claims is None:
         reply = answerer.answer(asked)
-        if as_json:
-            print_json(facts_of(asked.text, reply) | behind(reply))
-        else:
+        if not printed(facts_of(asked.text, reply) | behind(reply), as_json):
             _print_claim(reply)
         return
     outcomes: list[tuple[str, Reply | RadarstreamError]] = []
@@ -71,10 +69,12 @@ def check(
         some = texts[begin : begin + AT_ONCE]
         questions = [replace(asked, text=text) for text in some]
         outcomes += zip(some, answerer.answer_all(questions), strict=True)
-    if as_json:
-        print_json([facts_of(text, outcome) for text, outcome in outcomes])
-    else:
-        _print_claims(outcomes)
+    facts = [facts_of(text, outcome) for text, outcome in outcomes]
+    if not printed(facts, as_json):
+        _print_claims(facts)
+        print_unread(asked.unread)
+    if errors := [one for _, one in outcomes if isinstance(one, RadarstreamError)]:
+        raise Exit(min(error.exit_code for error in errors))
 
 
 def claims_in(file: Path) -> Iterator[str]:
@@ -108,12 +108,10 @@ def _claims_of(rows: "csv.DictReader[str]") -> Iterator[str]:
 def facts_of(text: str, outcome: Reply | RadarstreamError) -> dict[str, Any]:
     """What became of one claim, for `print_json`."""
     if isinstance(outcome, RadarstreamError):
-        return {COLUMN: text, "error": str(outcome)}
-    return (
-        {COLUMN: text, "answer": outcome.text}
-        | claimed(outcome.checked)
-        | {"quotes": [*_quotes(outcome)]}
-    )
+        verdict = "refused" if isinstance(outcome, ClaimError) else "failed"
+        return {COLUMN: text, "verdict": verdict, "error": str(outcome)}
+    facts = {COLUMN: text, "answer": outcome.text} | claimed(outcome.checked)
+    return facts | {"quotes": [*_quotes(outcome)], "unread": outcome.question.unread}
 
 
 def _quotes(reply: Reply) -> Iterator[dict[str, Any]]:
@@ -132,17 +130,18 @@ def _print_claim(reply: Reply) -> None:
     if (checked := reply.checked) is not None:
         say(words.claim_in_words(checked), style="bold", wrap=True)
         say(f"asked: {checked.claim.question} The claim says: {checked.claim.answer}", wrap=True)
-    print_answer(reply)
-    print_documents(reply)
-    print_quotes(reply)
+    print_reply(reply, "answered: ")
 
 
-def _print_claims(outcomes: Iterable[tuple[str, Reply | RadarstreamError]]) -> None:
-    rows: list[tuple[object, ...]] = []
-    for text, outcome in outcomes:
-        if isinstance(outcome, RadarstreamError) or (checked := outcome.checked) is None:
-            rows.append((text, cell(outcome, "yellow", 200), "", "", ""))
-            continue
-        shown = cell(words.CLAIMS[checked.verdict], STYLES.get(checked.verdict, ""))
-        rows.append((text, shown, checked.supporting, checked.contradicting, outcome.text))
-    print_table((COLUMN, "verdict", "support", "contradict", "answer"), rows)
+def _print_claims(facts: Iterable[dict[str, Any]]) -> None:
+    rows = (
+        (
+            one[COLUMN],
+            cell(words.spelt(one["verdict"]), STYLES.get(one["verdict"], "yellow")),
+            one.get("supporting"),
+            one.get("contradicting"),
+            one.get("error", one.get("answer")),
+        )
+        for one in facts
+    )
+    print_table((COLUMN, "verdict", "support", "contradict", "answer, or why there is none"), rows)

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from radarstream.pipelines.pages.safe_text import domain, format_time, shorten
-from radarstream.pipelines.pages.verdict_words import REASONS, memory_in_words, reason_in_words
+from radarstream.pipelines.pages.safe_text import format_time, shorten
+from radarstream.pipelines.pages.verdict_words import REASONS, judged_in_words, memory_in_words
+from radarstream.schemas.claims import CheckedClaim
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document, SearchSnapshot
@@ -31,21 +32,17 @@ class CandidateLine:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    """A document, with the text that was read, and what became of it; `attack` planted it,
+    """A document, with the text that was read, where it stands and why; `attack` planted it,
     `left_out` counts the characters that were not read.
     """
 
     verdict: DocumentVerdict
     document: Document
+    side: str
     reason: str
     attack: str | None = None
     names_target: bool = False
     left_out: int = 0
-
-    @property
-    def site(self) -> str:
-        """Its host, empty unless its address is safe to follow."""
-        return shorten(domain(self.document.url), 60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +82,6 @@ class StepView:
         return None if bare is None else shorten(bare, 600)
 
     @property
-    def kept(self) -> int:
-        """Number of documents kept."""
-        return len(self.event.verdict.kept_ranks)
-
-    @property
     def memory(self) -> MemoryVerdict:
         """What became of the memory."""
         return self.event.verdict.memory
@@ -100,11 +92,18 @@ class StepView:
         return memory_in_words(self.event)
 
 
-def build_step(event: AnswerEvent, snapshot: SearchSnapshot | None, anchor: str) -> StepView:
-    """View of one event. `snapshot` has its ranks and all documents that were found."""
+def build_step(
+    event: AnswerEvent,
+    snapshot: SearchSnapshot | None,
+    anchor: str,
+    checked: CheckedClaim | None = None,
+) -> StepView:
+    """View of one event, or of the claim that was `checked` by it. `snapshot` has its ranks and all
+    documents that were found.
+    """
     documents = documents_of(event, snapshot)
-    return StepView(anchor, event, tuple(lines_of(event, documents)),
-                    tuple(candidates_of(event, documents)))  # fmt: skip
+    lines = tuple(lines_of(event, documents, checked))
+    return StepView(anchor, event, lines, tuple(candidates_of(event, documents)))
 
 
 def documents_of(event: AnswerEvent, snapshot: SearchSnapshot | None) -> dict[int, Document]:
@@ -114,12 +113,14 @@ def documents_of(event: AnswerEvent, snapshot: SearchSnapshot | None) -> dict[in
     return {document.rank: document for document in (*cited, *found)}
 
 
-def lines_of(event: AnswerEvent, documents: Mapping[int, Document]) -> Iterator[DocumentLine]:
+def lines_of(
+    event: AnswerEvent, documents: Mapping[int, Document], checked: CheckedClaim | None = None
+) -> Iterator[DocumentLine]:
     """The documents that were judged, by rank, with the reasons."""
     for verdict in sorted(event.verdict.documents, key=lambda judged: judged.rank):
         document = documents.get(verdict.rank) or Document(verdict.rank, "")
         yield DocumentLine(
-            verdict, document, reason_in_words(verdict, event.verdict, event.support)
+            verdict, document, *judged_in_words(verdict, event.verdict, event.support, checked)
         )
 
 

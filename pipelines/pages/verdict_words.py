@@ -15,13 +15,13 @@ from radarstream.schemas.orchestration import (
     HookRecord,
     Module,
     Orchestration,
-    RiskLevel,
     RiskProfile,
 )
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
+    KEEPING,
     MEMORY_NODE,
     Abstention,
     DocumentVerdict,
@@ -59,12 +59,6 @@ TONES: Final = {  # colours and marks of the same
 }
 
 
-CLAIMS: Final = {
-    ClaimVerdict.SUPPORTED: "supported",
-    ClaimVerdict.REFUTED: "refuted",
-    ClaimVerdict.DISPUTED: "disputed",
-    ClaimVerdict.NOT_ENOUGH_EVIDENCE: "not enough evidence",
-}
 CLAIM_TONES: Final = {
     ClaimVerdict.SUPPORTED: "good",
     ClaimVerdict.REFUTED: "bad",
@@ -96,6 +90,11 @@ def support_in_words(support: Support, answer: str | None = None) -> str:
     return "; ".join(parts)
 
 
+def spelt(name: str) -> str:
+    """A name of ours with spaces."""
+    return name.replace("_", " ")
+
+
 def claim_in_words(checked: CheckedClaim) -> str:
     """What became of a claim, and how many sites are on either side.
 
@@ -106,7 +105,7 @@ def claim_in_words(checked: CheckedClaim) -> str:
     """
     pro, contra = checked.supporting, checked.contradicting
     return (
-        f"{CLAIMS[checked.verdict]}: {_sites(pro)} {'support' if pro > 1 else 'supports'} it, "
+        f"{spelt(checked.verdict)}: {_sites(pro)} {'support' if pro > 1 else 'supports'} it, "
         f"{contra or 'none'} {'contradict' if contra > 1 else 'contradicts'} it"
     )
 
@@ -127,22 +126,35 @@ def _say(count: int) -> str:
     return "say" if count > 1 else "says"
 
 
-def side_in_words(document: DocumentVerdict, support: Support | None) -> str:
-    """Whether a document is counted for the answer or against it; what the defence did with any
-    other.
+def judged_in_words(
+    document: DocumentVerdict,
+    verdict: Verdict,
+    support: Support | None = None,
+    checked: CheckedClaim | None = None,
+) -> tuple[str, str]:
+    """Where a document stands towards the answer, and why it was kept or cut; of a claim that was
+    `checked`, where it stands towards that, and why it does not count, "" where it does. Without
+    `support` the why of a cut one names those who do not agree.
 
-    >>> from radarstream.schemas.verdict import Reason
-    >>> cut = DocumentVerdict(2, False, Reason.CUT)
-    >>> side_in_words(cut, Support(stances_for=((2, 1.0),))), side_in_words(cut, None)
-    ('says so', 'rejected')
+    >>> cut = DocumentVerdict(2, False, Reason.UNINFORMATIVE)
+    >>> judged_in_words(cut, Verdict("Lima", (cut,)))
+    ('rejected', 'the model read no answer in it')
     """
-    if support is not None and document.rank in support.ranks_for:
-        return "says so"
-    if support is not None and document.rank in support.ranks_against:
-        return "otherwise"
-    if document.reason is Reason.NOT_JUDGED:
-        return "read"
-    return "kept" if document.kept else "rejected"
+    if checked is not None:
+        uncounted = "" if document.reason in KEPT_OR_CUT else REASONS[document.reason]
+        if (stance := dict(checked.stances).get(document.rank)) is not None:
+            return stance.value, uncounted
+        return "says nothing" if document.atomic_answer is None else "says neither", uncounted
+    support = support or Support()
+    if document.rank in support.ranks_for:
+        side = "says so"
+    elif document.rank in support.ranks_against:
+        side = "otherwise"
+    elif document.reason is Reason.NOT_JUDGED:
+        side = "read"
+    else:
+        side = "kept" if document.kept else "rejected"
+    return side, _why(document, verdict, support)
 
 
 def place_in_words(document: Document, page: int | None) -> str:
@@ -176,6 +188,8 @@ def memory_in_words(event: AnswerEvent) -> str:
     return "stands" if event.abstention else str(decision)
 
 
+# What only says on which side of the cut an answer is.
+KEPT_OR_CUT: Final = {*KEEPING, Reason.CUT, Reason.ISOLATED}
 REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
@@ -214,21 +228,15 @@ def reranking_in_words(reranking: Reranking) -> str:
     return f"{text} ({why})" if why else text
 
 
-def reason_in_words(
-    document: DocumentVerdict, verdict: Verdict, support: Support | None = None
-) -> str:
-    """Why this document was kept or cut, as a fragment; `support` tells who contradicts it, else
-    those who do not agree are named.
-    """
+def _why(document: DocumentVerdict, verdict: Verdict, support: Support) -> str:
     if document.reason is Reason.CUT:
-        return _why_cut(document, verdict, support or Support())
-    if document.reason is Reason.SUPPORTED:
-        friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
-        if friends:
-            return f"agrees with {friends}"
-        unopposed = document.reject_evidence == 0
-        return "nothing contradicts it" if unopposed else "its support outweighs the conflict"
-    return REASONS[document.reason]
+        return _why_cut(document, verdict, support)
+    if document.reason is not Reason.SUPPORTED:
+        return REASONS[document.reason]
+    if friends := name_nodes(_neighbours(document.rank, verdict, agreeing=True)):
+        return f"agrees with {friends}"
+    unopposed = document.reject_evidence == 0
+    return "nothing contradicts it" if unopposed else "its support outweighs the conflict"
 
 
 def _why_cut(document: DocumentVerdict, verdict: Verdict, support: Support) -> str:
@@ -240,7 +248,7 @@ def _why_cut(document: DocumentVerdict, verdict: Verdict, support: Support) -> s
         nodes = tuple(node for node in nodes if node in (MEMORY_NODE, *support.ranks_for))
     opponents = name_nodes(nodes)
     if document.margin is not None and abs(document.margin) <= 1e-9:
-        return "keeping and cutting cost the same; ties are cut"
+        return "as much speaks against it as for it"
     if keep is None or reject is None:
         return f"no agreement with {opponents}" if opponents else "on the rejected side of the cut"
     if reject >= STRONG_CONFLICT and opponents:
@@ -286,11 +294,6 @@ MODULES: Final = {
     Module.ATTENTION: "attention filter",
     Module.GUARDRAIL: "guardrail",
     Module.AUDIT: "audit",
-}
-LEVELS: Final = {
-    RiskLevel.LOW: "low",
-    RiskLevel.ELEVATED: "elevated",
-    RiskLevel.CRITICAL: "critical",
 }
 ATTACKS: Final = ("membership", "poisoning", "leakage", "jailbreak")
 
@@ -356,7 +359,7 @@ def risk_in_words(profile: RiskProfile) -> str:
     'elevated, membership 0.50 (rules)'
     """
     named = [f"{name} {value:.2f}" for name in ATTACKS if (value := getattr(profile, name))]
-    return f"{', '.join([LEVELS[profile.level], *named])} ({profile.sentinel})"
+    return f"{', '.join([profile.level, *named])} ({profile.sentinel})"
 
 
 def epsilon_in_words(decided: Orchestration) -> str:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Origin, UserQuestion
-from radarstream.pipelines.documents import Given, check_size
+from radarstream.pipelines.documents import Given, Offered, readable, sized
 from radarstream.pipelines.serving.access import context_of
 from radarstream.pipelines.serving.errors import ServiceError, invalid, wrong
 from radarstream.pipelines.serving.people import User
@@ -45,14 +45,14 @@ class OwnDocument(Body):
     published_at: Annotated[AwareDatetime, Field(ge=FIRST, le=LAST)] | None = None
 
 
-def given_as(own: OwnDocument, rank: int, path: str, settings: Settings) -> Document | Given:
+def given_as(own: OwnDocument, path: str, settings: Settings) -> Offered:
     """A document, or what has to be read first; `path` leads to it in the body. Raises ServiceError
-    400, and 403 where addresses are not fetched, DocumentError.
+    400, and 403 where addresses are not fetched.
     """
     at = own.published_at and own.published_at.astimezone(UTC)
     if own.text is not None and own.data is None:
-        check_size(own.text, f"{path}.text", settings.limits)
-        return Document(rank, own.text, own.title, own.url, at)
+        document = Document(1, own.text, own.title, own.url, at)
+        return sized(document, f"{path}.text", settings.limits)
     if own.text is not None or not (own.data or own.url.strip()):
         raise wrong(path, "give text, or data with its media_type, or a url alone")
     if own.data is None and not settings.serving.fetch_addresses:
@@ -128,23 +128,26 @@ def question_of(  # noqa: PLR0913 what a question is made of
     own = sources.documents or ()
     origin = sources.source or (Origin.DOCUMENTS if own else Origin(serving.source))
     if (origin is Origin.DOCUMENTS) != bool(own):
-        why = f"give documents with the {name}" if not own else f"not with source {origin}"
+        ways = f"give text, data or a url with the {name}, or the source corpus or search"
+        why = f"not with source {origin}" if own else ways
         raise wrong(place, why, "documents")
     wanted = min(sources.wanted or serving.documents, serving.documents)
     if len(own) > serving.documents:
         why = f"at most {serving.documents} documents are read (serving.documents)"
         raise wrong(place, why, "too_many_documents")
-    given = [given_as(one, n + 1, f"{place}.{n}", settings) for n, one in enumerate(own)]
-    documents = tuple(one for one in given if isinstance(one, Document))
+    given = [given_as(one, f"{place}.{n}", settings) for n, one in enumerate(own)]
+    ready = [one for one in given if not isinstance(one, Given)]
+    documents, unread = readable(ready) if len(ready) == len(given) else ((), ())
     return UserQuestion(
         stripped,
         user.name,
         datetime.now(UTC),
         origin,
         wanted,
-        documents if len(documents) == len(given) else (),
+        documents,
         defense,
         sources.withstand,
-        tuple(given) if len(documents) < len(given) else (),
+        () if documents else tuple(given),
+        unread,
         is_claim,
     )

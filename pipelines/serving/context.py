@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 
+from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.documents import DocumentReader
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
+from radarstream.pipelines.searching import has_search
 from radarstream.pipelines.serving.people import People, Remembered
 from radarstream.pipelines.serving.question_queue import (
     AnswerAll,
@@ -39,6 +41,10 @@ class Context:
         self.failures = Buckets(WRONG_TOKENS_PER_MINUTE)
         self.places = Places(self.settings.serving.at_once, self.metrics)
         self.uploads = Places(UPLOADS, self.metrics)
+        # Where documents may come from where none are given.
+        self.origins = {Origin.CORPUS.value: "the corpus"}
+        if has_search(self.settings.search):
+            self.origins[Origin.SEARCH.value] = "a search"
         outer = self.settings.documents.model_copy(update={"inner_networks": ()})
         self.reader = DocumentReader(self.settings.model_copy(update={"documents": outer}))
         self.questions = QuestionQueue(

@@ -215,12 +215,8 @@ async def events(
 def head_of(asked: ChatRequest, kind: str = "chat.completion") -> dict[str, Any]:
     """The fields of a completion, or of all its chunks, that say which one it is."""
     created = int(datetime.now(UTC).timestamp())
-    return {
-        "id": f"chatcmpl-{uuid4().hex}",
-        "object": kind,
-        "created": created,
-        "model": asked.model,
-    }
+    name = f"chatcmpl-{uuid4().hex}"
+    return {"id": name, "object": kind, "created": created, "model": asked.model}
 
 
 def chunk(delta: dict[str, Any], asked: ChatRequest, finish: str | None = None) -> dict[str, Any]:

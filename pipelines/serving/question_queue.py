@@ -17,13 +17,12 @@ from fastapi import Request
 from radarstream.connectors.traces import HEADER
 from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
-from radarstream.pipelines.documents import Given
+from radarstream.pipelines.documents import Offered, Reading
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.errors import ServiceError, service_error, too_many, unavailable
 from radarstream.pipelines.serving.people import share_of
 from radarstream.pipelines.settings.root import ServingSettings
 from radarstream.schemas.errors import RadarstreamError
-from radarstream.schemas.snapshot import Document
 
 ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
@@ -144,7 +143,7 @@ AT_ONCE: Final = 4  # questions of one batch: with ten documents each, enough to
 # A reply or an error for each question, in order; may block, safe for threads.
 AnswerAll = Callable[[Sequence[UserQuestion]], list[Reply | RadarstreamError]]
 # Reads documents until a time (monotonic); may block, one call at a time. Raises RadarstreamError.
-Read = Callable[[Sequence[Document | Given], float], tuple[Document, ...]]
+Read = Callable[[Sequence[Offered], float], Reading]
 
 
 class QuestionQueue:
@@ -180,7 +179,7 @@ class QuestionQueue:
         try:
             if self._warming.loading:
                 await first_of(self._warming.tried(), leaving)
-            if question.unread:
+            if question.to_read:
                 question = await self._before(leaving, self._reading, (question, share), share)
             reply = await self._before(leaving, self._batched, question, share)
         finally:
@@ -197,11 +196,12 @@ class QuestionQueue:
             raise too_many(TOO_MANY, wait)
         began = monotonic()
         try:
-            documents = self._read(question.unread, began + READING * self._settings.timeout_s)
+            until = began + READING * self._settings.timeout_s
+            documents, unread = self._read(question.to_read, until)
         finally:
             tokens = (monotonic() - began) / READING * self._settings.questions_per_minute / 60.0
             self._buckets.take(share, tokens, owed=True)
-        return [replace(question, documents=documents, unread=())]
+        return [replace(question, documents=documents, unread=unread, to_read=())]
 
     async def _before(
         self,

@@ -13,7 +13,7 @@ from radarstream.pipelines.pages.safe_text import quote_link, safe_link, shorten
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     claim_in_words,
-    reason_in_words,
+    judged_in_words,
     standing_in_words,
 )
 from radarstream.schemas.claims import CheckedClaim
@@ -25,8 +25,13 @@ from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict, Reason
 
 CITED: Final = 5  # sites that the text names
-_VALUES: Final = TypeAdapter[Any](Support | MemoryVerdict | StandingAnswer | Orchestration | None)
-_CHECKED: Final = TypeAdapter(CheckedClaim)
+NOTHING: Final = (
+    "The corpus has nothing on this. Give documents with the question (texts, files, addresses),"
+    " choose a search as the source, or add texts to the corpus (radarstream corpus add)."
+)
+_VALUES: Final = TypeAdapter[Any](
+    Support | MemoryVerdict | StandingAnswer | Orchestration | CheckedClaim | None
+)
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,100}")
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
@@ -39,15 +44,21 @@ def text_of(reply: Reply) -> str:
     """The answer for a chat, or why there is none, with sites but no addresses it could load."""
     event = reply.event
     if reply.checked is not None:
-        told = f"{claim_in_words(reply.checked).capitalize()}."
-        return "\n\n".join(filter(None, (told, sources_of(reply))))
-    if event.abstention is not None:
-        lines = [f"I have no answer that I can stand behind: {ABSTENTIONS[event.abstention]}."]
+        parts = [f"{claim_in_words(reply.checked).capitalize()}.", sources_of(reply)]
+    elif event.abstention is not None:
+        said = f"I have no answer that I can stand behind: {ABSTENTIONS[event.abstention]}."
         if event.standing is not None:
-            lines.append(f"Earlier answer: {harmless(standing_in_words(event.standing))}.")
-        return " ".join(lines)
-    parts = (harmless(reply.text), CAUTIONS.get(event.status, ""), sources_of(reply))
-    return "\n\n".join(filter(None, parts))
+            said += f" Earlier answer: {harmless(standing_in_words(event.standing))}."
+        parts = [said]
+    else:
+        parts = [harmless(reply.text), CAUTIONS.get(event.status, ""), sources_of(reply)]
+    parts += [f"Not read: {harmless(one.name)}: {one.why}." for one in reply.question.unread]
+    return "\n\n".join(filter(None, [*parts, NOTHING if has_nothing(reply) else ""]))
+
+
+def has_nothing(reply: Reply) -> bool:
+    """Whether the corpus was asked and has no document on the question."""
+    return reply.question.origin is Origin.CORPUS and not reply.documents
 
 
 def sources_of(reply: Reply) -> str:
@@ -119,7 +130,7 @@ def facts_of(reply: Reply) -> dict[str, Any]:
     event, verdict = reply.event, reply.event.verdict
     documents = {document.rank: document for document in reply.documents}
     cited_ranks = ranks_cited(event)
-    why_not = partial(reason_in_words, verdict=verdict, support=event.support)
+    why_of = partial(judged_in_words, verdict=verdict, support=event.support, checked=reply.checked)
     judged = [(one, documents.get(one.rank)) for one in verdict.documents]
     return claimed(reply.checked) | {
         "answer": None if event.abstention else reply.text,
@@ -128,7 +139,7 @@ def facts_of(reply: Reply) -> dict[str, Any]:
         "defense": event.defense,
         "citations": [cited(one, found) for one, found in judged if one.rank in cited_ranks],
         "distrusted": [
-            cited(one, found) | {"reason": one.reason.value, "why": shorten(why_not(one), 200)}
+            cited(one, found) | {"reason": one.reason.value, "why": why_of(one)[1]}
             for one, found in judged
             if not one.kept and one.reason is not Reason.NOT_READ and one.rank not in cited_ranks
         ],
@@ -138,6 +149,7 @@ def facts_of(reply: Reply) -> dict[str, Any]:
             "result_pages": event.result_pages,
             "wanted_more": event.wanted_more,
         },
+        "unread": [asdict(one) for one in reply.question.unread],
         "support": plain(event.support),
         "memory": plain(verdict.memory),
         "standing": plain(event.standing),
@@ -149,9 +161,9 @@ def claimed(checked: CheckedClaim | None) -> dict[str, Any]:
     """What became of a claim; nothing of a question."""
     if checked is None:
         return {}
-    told: dict[str, Any] = _CHECKED.dump_python(checked, mode="json")
-    asked = {"question": checked.claim.question, "claimed": checked.claim.answer}
-    return asked | {name: value for name, value in told.items() if name != "claim"}
+    told: dict[str, Any] = plain(checked)
+    del told["claim"]
+    return {"question": checked.claim.question, "claimed": checked.claim.answer} | told
 
 
 def cited(judged: DocumentVerdict, document: Document | None) -> dict[str, Any]:
@@ -173,6 +185,6 @@ def decided(orchestration: Orchestration) -> dict[str, Any]:
     return told
 
 
-def plain(value: Support | MemoryVerdict | StandingAnswer | Orchestration | None) -> Any:
+def plain(value: Any) -> Any:
     """A value of ours as JSON."""
     return _VALUES.dump_python(value, mode="json")

@@ -52,7 +52,7 @@ class Answering(Closing):
                 raise RuntimeError("this guard is closed: make another one")
             for place, one in enumerate(asked):
                 try:
-                    if one.unread:
+                    if one.to_read:
                         asked[place] = one.read(self._reader, self.settings.limits)
                 except RadarstreamError as error:
                     outcomes[place] = error
@@ -140,4 +140,4 @@ class Answering(Closing):
             memory.commit_fold(self._engine, before, row, beside=beside)
         except StateConflictError as conflict:
             return conflict
-        return answer_of(outcome.event, one.given)
+        return answer_of(outcome.event, one.given, one.unread)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from radarstream.pipelines.documents import Unread
 from radarstream.schemas.claims import CheckedClaim, ClaimVerdict, Stance
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
@@ -57,6 +58,8 @@ class Answer:
         All documents with the decisions about them, in the caller's order.
     event
         The event that a job would publish for this answer.
+    unread
+        The documents that could not be read, each with `rank`, `name`, `reason` and `why`.
 
     >>> from radarstream import Guard
     >>> says = ["Lima is the capital.", "Lima is its capital.", "Cusco is its capital."]
@@ -76,6 +79,7 @@ class Answer:
     changed: bool | None
     documents: tuple[JudgedDocument, ...]
     event: AnswerEvent = field(repr=False)
+    unread: tuple[Unread, ...] = ()
 
     @property
     def abstained(self) -> bool:
@@ -156,7 +160,7 @@ class Checked:
         return tuple(judged for judged in self.answer.documents if judged.rank in ranks)
 
 
-def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
+def answer_of(event: AnswerEvent, given: Sequence[Any], unread: tuple[Unread, ...]) -> Answer:
     """Join an event to the documents `given` by the caller."""
     judged_at = {
         judged.rank if event.reranking is None else event.reranking.found_rank(judged.rank): judged
@@ -174,4 +178,5 @@ def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
             for rank, judged in sorted(judged_at.items())
         ),
         event=event,
+        unread=unread,
     )

@@ -29,13 +29,13 @@ def to_documents(given: Iterable[Any]) -> tuple[Document, ...]:
     return tuple(to_document(one, rank) for rank, one in enumerate(listed(given), start=1))
 
 
-def unread(given: Iterable[Any]) -> tuple[Document | Given, ...]:
+def to_read(given: Iterable[Any]) -> tuple[Document | Given, ...]:
     """Convert documents if some of them have to be read first; return an empty tuple if none has.
 
     Files and folders (`Path`), bytes and addresses (`Given`) have to be read. Raises TypeError and
     ValueError as `to_documents`.
 
-    >>> unread(["Lima."]), unread([Path("a.pdf")])[0].path
+    >>> to_read(["Lima."]), to_read([Path("a.pdf")])[0].path
     ((), PosixPath('a.pdf'))
     """
     found = [

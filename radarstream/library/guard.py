@@ -121,7 +121,7 @@ class Guard(Closing):
         InputError
             If the documents are not newer than the memory, or are too many.
         DocumentError
-            If a document cannot be read.
+            If no document can be read.
         TypeError, ValueError
             For wrong arguments, for example documents without text.
         RuntimeError

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from radarstream.connectors.state_table.queries.memory import MemoryRow
-from radarstream.library.documents import listed, to_documents, unread
-from radarstream.pipelines.documents import DocumentReader, Given, in_path
+from radarstream.library.documents import listed, to_documents, to_read
+from radarstream.pipelines.documents import DocumentReader, Given, Offered, Unread, in_path
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits
@@ -39,14 +39,16 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A checked question: documents as `given` by the caller, and converted. If some have to be
-    read first, `documents` is empty and `unread` has them all. `trace` is as in `Observed`.
+    read first, `documents` is empty and `to_read` has them all; some may then be `unread`. `trace`
+    is as in `Observed`.
     """
 
     query: Query
     given: tuple[Any, ...]
     documents: tuple[Document, ...]
     at: datetime | None
-    unread: tuple[Document | Given, ...] = ()
+    to_read: tuple[Document | Given, ...] = ()
+    unread: tuple[Unread, ...] = ()
     trace: str | None = None
 
     @staticmethod
@@ -82,7 +84,7 @@ class Asked:
             raise ValueError("an id has no control characters")
         given = listed(question.documents)
         query = _query_of(question)
-        if waiting := unread(given):
+        if waiting := to_read(given):
             return Asked(query, given, (), in_utc(question.at), waiting)
         documents = to_documents(given)
         if documents and not any(document.text.strip() for document in documents):
@@ -91,15 +93,16 @@ class Asked:
 
     def read(self, reader: DocumentReader, limits: Limits) -> "Asked":
         """Read the documents; those of a folder are listed one by one. Raises DocumentError."""
-        given, documents = list[Any](), list[Document | Given]()
-        for one, document in zip(self.given, self.unread, strict=True):
-            parts: list[Document | Given] = [document]
+        given, offered = list[Any](), list[Offered]()
+        for one, document in zip(self.given, self.to_read, strict=True):
+            parts: list[Offered] = [document]
             if isinstance(document, Given) and document.path is not None:
                 parts = in_path(document.path, limits)
             several = (part.path if isinstance(part, Given) else part for part in parts)
             given += [one] if len(parts) == 1 else several
-            documents += parts
-        return replace(self, given=tuple(given), documents=reader.read(documents), unread=())
+            offered += parts
+        documents, unread = reader.read(offered)
+        return replace(self, given=tuple(given), documents=documents, to_read=(), unread=unread)
 
     def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
         """Return a snapshot that is newer than the memory `row`. Raises InputError if the question

@@ -10,7 +10,7 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.pipelines.pages.verdict_words import side_in_words
+from radarstream.pipelines.pages.verdict_words import judged_in_words
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.events import AnswerEvent
@@ -72,7 +72,8 @@ def test_no_event_without_a_status(name: str) -> None:
             support = event.support
             assert support.sites_for <= len(support.ranks_for)
             assert support.rival_sites <= len(support.ranks_against)
-            sides = Counter(side_in_words(one, support) for one in event.verdict.documents)
+            verdict = event.verdict
+            sides = Counter(judged_in_words(one, verdict, support)[0] for one in verdict.documents)
             assert sides["says so"] == len(support.ranks_for)
             assert sides["otherwise"] == len(support.ranks_against)
         if event.status in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED):

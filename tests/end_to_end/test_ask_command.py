@@ -104,13 +104,14 @@ def test_a_folder_is_read_in_order_without_links_and_what_is_hidden() -> None:
     shown = ask("own", "--json")
     titles = [source["title"] for source in json.loads(shown.stdout)["event"]["sources"]]
     assert titles == ["a.txt", "c.csv", "line", "x.md"]
-    assert "own: 1 file of another kind was passed over" in shown.stderr
+    (other,) = json.loads(shown.stdout)["unread"]
+    assert (other["name"], other["why"]) == ("own", "1 file in it is of another kind")
     Path("none").mkdir()
     assert "there is no document in it" in refused("ask", CAPITAL, "none", "--config", "r.toml")[1]
 
 
 @pytest.mark.parametrize("name", [*UNREADABLE, "huge", "long"])
-def test_what_cannot_be_read_is_an_error_with_the_reason(name: str) -> None:
+def test_what_cannot_be_read_is_named_with_the_reason_and_alone_an_error(name: str) -> None:
     limits = "[documents]\nmost_bytes = 2048\n[limits]\ndocument_bytes = 1024\n"
     data, suffix, why = UNREADABLE.get(name, (b"Lima. " * 200, ".txt", "text_size"))
     if name == "huge":
@@ -122,6 +123,9 @@ def test_what_cannot_be_read_is_an_error_with_the_reason(name: str) -> None:
     code, told = refused("ask", CAPITAL, f"page{suffix}", "--config", "r.toml")
     assert code == 2
     assert f"page{suffix}: {WHY[why]}" in " ".join(told.split())
+    shown = ask(f"page{suffix}", *(word for text in TRUE for word in ("--document", text))).stdout
+    assert shown.startswith("Lima\ncorroborated: 2 independent sites say so")
+    assert f"not read: page{suffix}: {WHY[why]}" in " ".join(shown.split())
 
 
 def test_an_address_that_cannot_be_read_is_an_error() -> None:
@@ -137,22 +141,22 @@ def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SERPAPI_KEY", raising=False)
     Path("empty.jsonl").touch()
     for arguments, said in (
-        ((CAPITAL,), "no state database"),
+        ((CAPITAL,), "give files, folders or addresses, - for standard input"),
         ((CAPITAL, "--source", Origin.SEARCH), "SERPAPI_KEY"),
-        ((CAPITAL, "--source", "documents"), "give documents"),
+        ((CAPITAL, "--source", "documents"), "or --source search; `radarstream corpus add"),
         ((CAPITAL, "--document", ""), "--document is empty"),
         ((CAPITAL, ""), "the name of a file is empty"),
-        ((CAPITAL, "empty.jsonl"), "give documents"),
+        ((CAPITAL, "empty.jsonl"), "there is no document to answer from"),
         ((CAPITAL, *["--document", LIE] * 201), "the limit is 200 (limits.documents)"),
         (("-", "-"), "cannot be both"),
-        ((CAPITAL, "missing.txt"), "missing.txt: cannot be read: No such file"),
+        ((CAPITAL, "missing.txt"), "missing.txt: there is no such file or folder"),
         ((CAPITAL, "n" * 3_000), "nnn: cannot be read: File name too long"),
-        ((CAPITAL, "lima.example:80/a.pdf"), "written https://lima.example:80/a.pdf"),
+        ((CAPITAL, "lima.example:80/a.pdf"), "an address begins with https:// or http://"),
         ((CAPITAL, "--document", LIE, "--defense", "wishful"), "wishful"),
         ((CAPITAL, "--document", LIE, "--source", "corpus"), "documents are given"),
     ):
         code, told = refused("ask", *arguments, "--config", "r.toml")
         assert code in (1, 2) and said in " ".join(told.split())
-        if said == "no state database":
+        if arguments == (CAPITAL,):
             assert not Path("state.db").exists()
     assert ask("--document", "Nothing to see.").stdout.startswith("no answer: ")

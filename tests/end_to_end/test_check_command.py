@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from radarstream.pipelines.cli import check
+from radarstream.pipelines.documents import WHY
 from tests.commands import refused, run
 
 LIMA, CUSCO = "Lima is the capital of Peru.", "Cusco is the capital of Peru."
@@ -26,6 +27,12 @@ def test_a_claim_is_supported_or_refuted_with_its_documents() -> None:
     assert shown.startswith("supported: 2 independent sites support it, none contradicts it\n")
     assert "asked: What is the capital of Peru? The claim says: Lima" in shown
     assert TRUE[1][:20] in shown
+    Path("bad.pdf").write_bytes(b"%PDF-1.4")
+    shown = run("check", CUSCO, "bad.pdf", "--document", CUSCO, *GIVEN).stdout
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "the claim its answer why it does not count document" in rows
+    assert "3 contradicts Lima " + TRUE[0] in rows and "2 supports Cusco " + CUSCO in rows
+    assert f"not read: bad.pdf: {WHY['damaged']}" in rows
     told = json.loads(run("check", CUSCO, "--json", *GIVEN).stdout)
     assert (told["verdict"], told["supporting"], told["contradicting"]) == ("refuted", 0, 2)
     assert (told["claim"], told["claimed"], told["answer"]) == (CUSCO, "Cusco", "Lima")
@@ -42,15 +49,15 @@ def test_a_file_of_claims_gives_a_table() -> None:
         f'\ufeffid,claim\n1,{LIMA}\n2,"{CUSCO}"\n3,Lima is not old.\n'
         '4,"\x1b[31m[bold]=cmd|x is the capital of Peru."\n'
     )
-    shown = run("check", "--claims", file, *GIVEN).stdout
+    shown = run("check", "--claims", file, *GIVEN, exit_code=2).stdout
     rows = [line.split() for line in shown.splitlines()[2:]]
     assert [row[6] for row in rows[:2]] == ["supported", "refuted"]
-    assert "the claim denies something" in shown
-    assert "[bold]=cmd" in shown and "\x1b" not in shown
-    told = json.loads(run("check", "--claims", file, "--json", *GIVEN).stdout)
-    assert [one.get("verdict") for one in told][:3] == ["supported", "refuted", None]
     denied = "the claim denies something: check what it denies"
-    assert told[2] == {"claim": "Lima is not old.", "error": denied}
+    assert " ".join(rows[2]) == f"Lima is not old. refused {denied}"
+    assert "[bold]=cmd" in shown and "\x1b" not in shown
+    told = json.loads(run("check", "--claims", file, "--json", *GIVEN, exit_code=2).stdout)
+    assert [one["verdict"] for one in told][:3] == ["supported", "refuted", "refused"]
+    assert told[2] == {"claim": "Lima is not old.", "verdict": "refused", "error": denied}
 
 
 def test_documents_may_stand_behind_a_file_of_claims() -> None:
@@ -95,7 +102,7 @@ def test_too_many_claims_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ([], "give a claim"),
         (["  ", *GIVEN], "give a claim"),
-        ([LIMA, "--config", "r.toml", "--source", "documents"], "give documents"),
+        ([LIMA, "--config", "r.toml", "--source", "documents"], "give files"),
         (["x" * 2_001, *GIVEN], "a claim has 1 to 2000 characters"),
         (["Rain falls.", *GIVEN], "the model made no question of the claim"),
         (["--claims", "nothing.csv", *GIVEN], "nothing.csv"),

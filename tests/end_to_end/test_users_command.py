@@ -44,7 +44,7 @@ def test_a_user_from_the_first_token_to_oblivion() -> None:
 def test_what_cannot_be_done_says_why() -> None:
     run("users", "add", "ada", *CONFIG)
     for arguments, told in {
-        ("add", "ada"): "already",
+        ("add", "ada"): "a user 'ada' already; `radarstream users rotate ada`",
         ("rotate", "nobody"): "no user",
         ("revoke", "nobody", "--yes"): "no user",
         ("revoke", "ada"): "--yes",

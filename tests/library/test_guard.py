@@ -60,11 +60,18 @@ def test_files_bytes_and_folders_are_read_and_a_failure_is_of_its_question(guard
     (tmp_path / "a.pdf").write_bytes(pdf("Minutes.", TRUE[0]))
     (tmp_path / "b.txt").write_text(LIE)
     word = Given(docx(TRUE[1]), media_type=DOCX_TYPE, url="https://b.example/")
-    answer = guard.answer(CAPITAL, [tmp_path, word])
-    assert [judged.page for judged in answer.documents] == [2, None, None]
+    inner, locked = Given(url="http://127.0.0.1/"), Given(pdf("Lima", password="secret"))
+    answer = guard.answer(CAPITAL, [locked, tmp_path, word])
+    assert [(judged.rank, judged.page) for judged in answer.documents] == [
+        (2, 2),
+        (3, None),
+        (4, None),
+    ]
+    assert [(one.rank, one.name, one.reason) for one in answer.unread] == [
+        (1, "document 1", "encrypted")
+    ]
     assert [judged.document for judged in answer.kept] == [tmp_path / "a.pdf", word]
     assert answer.event.sources[2].url == "https://b.example/"
-    inner, locked = Given(url="http://127.0.0.1/"), Given(pdf("Lima", password="secret"))
     questions = [(CAPITAL, [bad]) for bad in (tmp_path / "none", inner, locked)]
     *failed, answered = guard.try_many([*questions, (CAPITAL, TRUE)])
     assert [one.reason for one in failed] == ["file", "address", "encrypted"]

@@ -59,20 +59,22 @@ def near(settings: Settings) -> Iterator[DocumentReader]:
 
 
 def test_nothing_is_begun_after_its_time(settings: Settings) -> None:
-    with DocumentReader(settings) as reader, pytest.raises(DocumentError, match="in time") as late:
-        reader.read([Document(9, "Lima."), Given(b"Lima.")], until=0.0)
-    assert late.value.code == "document_time"
-    endless = [Given(pdf("Lima.")), Given(pdf("x) Tj (" * 2**22))]
-    with DocumentReader(settings) as reader, pytest.raises(DocumentError) as late:
+    with DocumentReader(settings) as reader:
+        documents, (late,) = reader.read([Document(9, "Lima."), Given(b"Lima.")], until=0.0)
+    assert (documents, late.reason) == ((Document(1, "Lima."),), "time")
+    endless = [Given(pdf("x) Tj (" * 2**22))]
+    with DocumentReader(settings) as reader, pytest.raises(DocumentError) as refused:
         reader.read(endless, monotonic() + 2.0)
-    assert late.value.reason in {"parse_time", "time"}  # the latter where the start takes so long
+    # The latter where the start takes so long.
+    assert refused.value.reason in {"parse_time", "time"}
 
 
 def test_an_extractor_that_is_missing_is_named_and_texts_need_none(settings, monkeypatch) -> None:
     missing = lambda name: None if name == "pypdf" else find_spec(name)  # noqa: E731
     monkeypatch.setattr(plugins, "find_spec", missing)
     with DocumentReader(settings) as reader:
-        assert reader.read([Document(9, "Quito."), Given(b"Lima.")])[1] == Document(2, "Lima.")
+        read = reader.read([Document(9, "Quito."), Given(b"Lima.")])
+        assert read == ((Document(1, "Quito."), Document(2, "Lima.")), ())
         with pytest.raises(ConfigurationError, match=r"pypdf is not .*radarstream\[pages\]"):
             reader.read([Given(pdf("Lima."))])
 
@@ -89,16 +91,18 @@ def test_a_folder_has_a_limit_and_what_may_have_no_end_is_not_read(tmp_path) -> 
         (tmp_path / "a.jsonl", "neither a file"),
         (Path("x" * 5_000), "too long"),
     ):
-        with pytest.raises(DocumentError, match=why):
-            in_path(path, Limits())
+        (error,) = in_path(path, Limits())
+        assert isinstance(error, DocumentError) and why in str(error)
 
 
-def test_all_addresses_together_take_no_longer_than_their_time(near: DocumentReader) -> None:
+def test_addresses_that_hang_leave_time_for_the_others(near: DocumentReader) -> None:
     with serve_pages() as server:
         hanging = [Given(url=f"http://127.0.0.1:{server.port}/hang")] * 20
-        with pytest.raises(DocumentError, match="in time"):
-            near.read(hanging, monotonic() + 3.0)  # a busy machine takes a while to begin
+        # A busy machine takes a while to begin.
+        documents, unread = near.read([*hanging, Given(b"Lima.")], monotonic() + 6.0)
         assert len(server.hosts) == PageOptions().parallel
+    assert documents == (Document(21, "Lima."),)
+    assert {one.why for one in unread} == {"it did not arrive in time"}
 
 
 @pytest.mark.parametrize(

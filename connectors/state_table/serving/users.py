@@ -48,7 +48,7 @@ def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) ->
     again = {**given, "revoked_ms": None}
     if db.put(engine, USERS, row, changed=again, only_if=_U.revoked_ms.is_not(None)) != 1:
         error = StateConflictError(f"there is a user {name!r} already")
-        raise error.mended_by("rotate the token of that user, or take another name")
+        raise error.mended_by(f"`radarstream users rotate {name}` prints a new token")
     return token
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, Outcome, is_fooled
-from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.safe_text import domain, shorten
 from radarstream.pipelines.pages.steps import (
     DocumentLine,
     StepView,
@@ -70,7 +70,7 @@ class ScoredStep(StepView):
         ranks: defaultdict[str, list[int]] = defaultdict(list)
         for line in self.documents if self.outcome in FOOLED else ():
             if line.verdict.kept and line.names_target:
-                ranks[line.site].append(line.verdict.rank)
+                ranks[shorten(domain(line.document.url), 60)].append(line.verdict.rank)
         return dict(ranks)
 
 

@@ -8,7 +8,7 @@ is held: of two operators one acts, and a form sent twice acts once.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Protocol
+from typing import Final, Protocol
 
 from sqlalchemy import Connection, Engine
 
@@ -85,6 +85,10 @@ class Action(Protocol):
         """
 
 
+SO_ALREADY: Final = "It is so already; nothing was done."
+CHANGED: Final = "Somebody else changed this meanwhile; nothing was done."
+
+
 @dataclass(frozen=True, slots=True)
 class Witness:
     """Compares how things stand, and writes an action down, in the transaction of the action."""
@@ -98,15 +102,9 @@ class Witness:
         seen.
         """
         if holds:
-            raise NothingToDoError(
-                self.with_last(connection, "It is so already; nothing was done.")
-            )
+            raise NothingToDoError(self.with_last(connection, SO_ALREADY))
         if stands != self.confirmed.seen:
-            raise StateConflictError(
-                self.with_last(
-                    connection, "Somebody else changed this meanwhile; nothing was done."
-                )
-            )
+            raise StateConflictError(self.with_last(connection, CHANGED))
 
     def with_last(self, connection: Connection, words: str) -> str:
         """The words, with who acted on the thing last."""
@@ -115,10 +113,11 @@ class Witness:
 
     def write(self, connection: Connection, detail: str) -> None:
         """Write the action down."""
+        at_ms, user = self.confirmed.at_ms, self.confirmed.user
         write_action(
             connection,
-            at_ms=self.confirmed.at_ms,
-            user=self.confirmed.user,
+            at_ms=at_ms,
+            user=user,
             action=self.action,
             target=self.target,
             detail=detail,

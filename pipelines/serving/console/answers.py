@@ -1,6 +1,5 @@
 """The watchlist with its current answers, and the timeline of one query."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -16,14 +15,13 @@ from radarstream.connectors.state_table.incidents.kept_answers import kept_answe
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import minute, shorten
-from radarstream.pipelines.pages.steps import StepView, build_step
+from radarstream.pipelines.pages.steps import build_step
 from radarstream.pipelines.serving.access import Reader
 from radarstream.pipelines.serving.console.showing import Columns, Listing, Paging, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.people import Role
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
 WATCHED: Final[Columns] = {  # sorted and searched by the database
@@ -34,14 +32,6 @@ WATCHED: Final[Columns] = {  # sorted and searched by the database
     "answered": attrgetter("event.observed_at"),
 }
 STEPS: Final = 60  # of a timeline
-
-
-def router(context: Context) -> APIRouter:
-    """Pages of answers."""
-    routes = APIRouter(include_in_schema=False)
-    for pages in (watchlist_page, answer_page):
-        routes.include_router(pages(context))
-    return routes
 
 
 def watchlist_page(context: Context) -> APIRouter:
@@ -86,7 +76,10 @@ def answer_page(context: Context) -> APIRouter:
         """One query over time. Raises NotFoundError."""
         kept = kept_events.history(engine, query, limit=STEPS)
         snapshots = {one.snapshot.id: one.snapshot for one in kept_answers(engine, query)}
-        steps = timeline(kept, snapshots)
+        steps = [
+            build_step(event, snapshots.get(event.snapshot_id), f"step-{event.step}")
+            for event in sorted(kept, key=attrgetter("step"))
+        ]
         if not steps:
             raise NotFoundError("no answer of this query is kept")
         latest, event = steps[-1], steps[-1].event
@@ -146,16 +139,6 @@ def watch_sentence(paging: Paging, search: str, unanswered: int) -> str:
         return f"{count} or question with these characters."
     waiting = f"; {unanswered:,} on the watchlist wait for their first one" if unanswered else ""
     return f"{count}{waiting}."
-
-
-def timeline(
-    kept: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
-) -> list[StepView]:
-    """The steps of a query, oldest first. `snapshots` are by their ids."""
-    return [
-        build_step(event, snapshots.get(event.snapshot_id), f"step-{event.step}")
-        for event in sorted(kept, key=lambda event: event.step)
-    ]
 
 
 def timeline_sentence(event: AnswerEvent, changes: int, steps: int) -> str:

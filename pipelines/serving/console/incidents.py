@@ -45,14 +45,6 @@ def inbox_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{open_ones} {'incident waits' if open_ones == 1 else 'incidents wait'} for a decision."
 
 
-def router(context: Context) -> APIRouter:
-    """Pages of incidents and of the quarantine."""
-    routes = APIRouter(include_in_schema=False)
-    for pages in (inbox_page, incident_page, quarantine_page):
-        routes.include_router(pages(context))
-    return routes
-
-
 def inbox_page(context: Context) -> APIRouter:
     """The list of incidents."""
     routes, engine = APIRouter(), context.engine

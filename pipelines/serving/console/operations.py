@@ -18,14 +18,13 @@ from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.serving.users import list_users
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Letter
-from radarstream.pipelines.pages.safe_text import minute
 from radarstream.pipelines.serving.access import Operator
+from radarstream.pipelines.serving.console.answers import moment
 from radarstream.pipelines.serving.console.showing import BELOW, Columns, Listing, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.operations import answers
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.incidents import ComplaintState
-from radarstream.schemas.times import milliseconds
 
 ROWS: Final = 1_000
 REST: Final = f"The newest {ROWS:,} are listed; the search looks at all."
@@ -184,7 +183,7 @@ def letter_pages(context: Context) -> APIRouter:
             sentence = letters_sentence(box)
         except (BrokerError, ConfigurationError):
             pass  # the sentence says so; the error may name hosts
-        newest = [(letter.plain(), written(letter)) for letter in box.letters[::-1]]
+        newest = [(letter.plain(), moment(letter.written_at)) for letter in box.letters[::-1]]
         return show(
             request,
             "dead_letters.html.j2",
@@ -198,8 +197,3 @@ def letter_pages(context: Context) -> APIRouter:
         )
 
     return routes
-
-
-def written(letter: Letter) -> str:
-    """When a dead letter reached the topic, in words."""
-    return "" if letter.written_at is None else minute(milliseconds(letter.written_at))

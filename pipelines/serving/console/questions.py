@@ -14,15 +14,15 @@ from radarstream.connectors.state_table.serving.action_log import log_action
 from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.connectors.webpages.media import SUFFIXES
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
-from radarstream.pipelines.documents import Given
+from radarstream.pipelines.documents import Given, Offered
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, report
 from radarstream.pipelines.pages.steps import StepView, build_step
 from radarstream.pipelines.pages.verdict_words import (
     CLAIM_TONES,
-    CLAIMS,
     claim_in_words,
     decided_in_words,
     module_in_words,
+    spelt,
 )
 from radarstream.pipelines.serving.access import Form, MayAsk, MayReport, context_of, files_of
 from radarstream.pipelines.serving.console.answers import answer_in_words, grounds_of
@@ -30,8 +30,7 @@ from radarstream.pipelines.serving.console.showing import BELOW, link, message, 
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
-from radarstream.pipelines.serving.replies import may_quote, without_evidence
-from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.serving.replies import NOTHING, has_nothing, may_quote, without_evidence
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.events import TITLE_CHARACTERS, AnswerEvent
@@ -46,8 +45,6 @@ NEXT: Final = (
 COMMENT: Final = 2_000  # characters
 Step = Annotated[int, Parameter(ge=0, le=2**53)]
 ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
-# Where documents may come from where none are given.
-ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ def step_of(reply: Reply, user: User) -> StepView:
     snapshot = SearchSnapshot(
         Query(event.query_id, event.question), event.observed_at, reply.documents, event.provenance
     )
-    return build_step(event, snapshot, "reply")
+    return build_step(event, snapshot, "reply", reply.checked)
 
 
 def may_read(reply: Reply, user: User) -> bool:
@@ -93,24 +90,17 @@ def may_read(reply: Reply, user: User) -> bool:
     return Role.OPERATE in user.roles or may_quote(reply)
 
 
-async def documents_in(
-    request: Request, form: Mapping[str, str], *, fetch: bool
-) -> list[Document | Given]:
+async def documents_in(request: Request, form: Mapping[str, str], *, fetch: bool) -> list[Offered]:
     """The documents of a form: the text that was pasted, files, then addresses, one a line."""
     text = form.get("text", "")
-    given: list[Document | Given] = [Document(1, clean(text))] if text.strip() else []
+    given: list[Offered] = [Document(1, clean(text))] if text.strip() else []
     for file in await files_of(request):
         data, kind = await file.read(), file.content_type or ""
         kind = SUFFIXES.get(Path(file.filename or "").suffix.lower(), kind)
-        given.append(Given(data, kind, clean(file.filename or "")[:TITLE_CHARACTERS]))
+        name = clean(file.filename or "")[:TITLE_CHARACTERS]
+        given.append(Given(data, kind, name, name=f"file {name}"))
     addresses = form.get("addresses", "").split() if fetch else []
-    given += [Given(url=address) for address in addresses]
-    return [
-        replace(one, name=f"document {number}{f' ({one.title})' * bool(one.title)}")
-        if isinstance(one, Given)
-        else one
-        for number, one in enumerate(given, 1)
-    ]
+    return [*given, *(Given(url=address, name=f"address {address}") for address in addresses)]
 
 
 def taken(  # noqa: PLR0913 what a complaint is made of
@@ -185,7 +175,8 @@ def page_of(
     problem: ServiceError | None = None,
 ) -> HTMLResponse:
     """The page of a door with what was `asked`, and its reply or the reason why there is none."""
-    settings, decided = context_of(request).settings, reply.orchestration if reply else None
+    context, decided = context_of(request), reply.orchestration if reply else None
+    settings = context.settings
     step = step_of(reply, user) if reply else None
     return show(
         request,
@@ -195,10 +186,11 @@ def page_of(
         door=door,
         sentence=sentence_of(reply) if reply else door.sentence,
         words=("Support", "Plan", "Hook", "Risk", "Kept, rejected") if reply else (),
+        notes=[NOTHING] if reply and has_nothing(reply) else [],
         problem=problem,
         asked=asked,
-        origins={origin.value: name for origin, name in ORIGINS.items()},
-        usual=asked.get("origin", usual_origin(settings)),
+        origins=context.origins,
+        usual=asked.get("origin", settings.serving.source),
         kinds=", ".join(SUFFIXES),
         serving=settings.serving,
         withstand=asked.get("withstand", settings.defense.withstand),
@@ -217,14 +209,13 @@ async def question_in(
     door: Door, request: Request, user: User, form: Mapping[str, str]
 ) -> UserQuestion:
     """The question of a form, with its documents. Raises ServiceError 400."""
-    settings = context_of(request).settings
-    serving = settings.serving
+    origins, serving = context_of(request).origins, context_of(request).settings.serving
     text, lying = " ".join(form.get("question", "").split()), form.get("withstand", "").strip()
-    origin = form.get("origin", usual_origin(settings))
+    origin = form.get("origin", Origin.CORPUS.value)
     given = await documents_in(request, form, fetch=serving.fetch_addresses)
     problems = {
         f"please type a {door.name}": not 0 < len(text) <= serving.question_characters,
-        f"documents come from {' or '.join(ORIGINS.values())}": origin not in tuple(ORIGINS),
+        f"documents come from {' or '.join(origins.values())}": origin not in origins,
         f"lying sites to withstand are a number from 0 to {MOST_LYING}": not is_withstand(lying),
         f"at most {serving.documents} documents are read": len(given) > serving.documents,
     }
@@ -238,14 +229,9 @@ async def question_in(
         Origin.DOCUMENTS if given else Origin(origin),
         len(given) or serving.documents,
         withstand=int(lying) if lying else None,
-        unread=tuple(given),
+        to_read=tuple(given),
         is_claim=door.is_claim,
     )
-
-
-def usual_origin(settings: Settings) -> str:
-    """Where documents come from unless a form says so."""
-    return settings.serving.source if settings.serving.source in ORIGINS else Origin.CORPUS
 
 
 def is_withstand(text: str) -> bool:
@@ -271,7 +257,7 @@ def grounds_in(reply: Reply, event: AnswerEvent) -> tuple[str, str, str]:
         return grounds_of(event)
     claim, verdict = reply.checked.claim, reply.checked.verdict
     said = f"The claim says {claim.answer}; the answer: {reply.text or 'no answer'}."
-    return CLAIMS[verdict], CLAIM_TONES[verdict], f"Asked: {claim.question} {said}"
+    return spelt(verdict), CLAIM_TONES[verdict], f"Asked: {claim.question} {said}"
 
 
 def complaints(context: Context) -> APIRouter:

@@ -41,7 +41,7 @@ def session_pages(context: Context) -> APIRouter:
             "sign_in.html.j2",
             None,
             title="Sign in",
-            sentence="The console shows what the job is doing.",
+            sentence="Ask questions, read answers, decide about complaints.",
             problem=problem,
             next=own_path(onward),
             hours=context.settings.serving.session_hours,
@@ -58,9 +58,7 @@ def session_pages(context: Context) -> APIRouter:
             opened = await open_session(request, response, form.get("token", "").strip())
         except ServiceError as error:
             return page(request, next, error)
-        if (
-            request.cookies.get(access.COOKIE) != opened.session
-        ):  # signing in never goes on with one
+        if request.cookies.get(access.COOKIE) != opened.session:  # the session before ends
             await end_session(request, context)
         return response
 
@@ -112,13 +110,16 @@ ACTIONS: Final[dict[str, Action]] = {
         Judge(None, "clear"),
     )
 }
-PARTS: Final = (answers, questions, incidents, sources, operations)
+PAGES: Final = (
+    *(answers.watchlist_page, answers.answer_page, questions.router, sources.router),
+    *(incidents.inbox_page, incidents.incident_page, incidents.quarantine_page, operations.router),
+)
 
 
 def router(context: Context) -> APIRouter:
     """The pages of the console, its actions and its files."""
     routes = APIRouter(include_in_schema=False)
-    for pages in (session_pages, *(part.router for part in PARTS), action_pages):
+    for pages in (session_pages, *PAGES, action_pages):
         routes.include_router(pages(context))
 
     @routes.get(f"{showing.BELOW}files/{{digest}}/{{name}}", dependencies=[Depends(open_to_all)])

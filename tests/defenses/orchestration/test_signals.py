@@ -13,6 +13,7 @@ from radarstream.defenses.kernels.spread import dispersion, drop_off, robust_z
 from radarstream.defenses.orchestration.signals import (
     Usual,
     complexity,
+    in_order,
     lexical_overlap,
     question_signals,
     retrieval_signals,
@@ -38,7 +39,8 @@ def test_lexical_overlap_and_questions_that_are_asked_again() -> None:
     # A client that repeats a question after a timeout is told to do so.
     asked, probe = "Who leads France?", "Who leads France now?"
     recent = [(NOW - timedelta(minutes=2), probe), (NOW - timedelta(minutes=1), "who leads france")]
-    assert question_signals(asked, recent[1:], NOW).lexical_overlap == 0.0
+    assert question_signals(asked, recent[1:], NOW) == question_signals(asked, [], NOW)
+    assert question_signals(asked, recent, NOW).velocity == pytest.approx(1 / 120)
     assert question_signals(asked, recent, NOW).lexical_overlap == pytest.approx(3 / 4)
     assert question_signals("France leads who?", recent[1:], NOW).lexical_overlap == 1.0
 
@@ -163,4 +165,5 @@ def test_signals_of_any_text_are_in_range(question: str, recent: list[str]) -> N
     assert signals == question_signals(question, told, NOW + timedelta(seconds=9))
     assert 0.0 <= signals.lexical_overlap <= 1.0
     assert 0.0 <= signals.complexity <= 1.0
-    assert signals.velocity == (pytest.approx(1 / 9) if recent else 0.0)
+    others = [text for text in recent if in_order(text) != in_order(question)]
+    assert signals.velocity == (pytest.approx(1 / 9) if others else 0.0)

@@ -20,7 +20,7 @@ from radarstream.pipelines.pages.safe_text import (
     shorten,
     visible,
 )
-from radarstream.pipelines.pages.verdict_words import REASONS, reason_in_words
+from radarstream.pipelines.pages.verdict_words import REASONS, judged_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import JudgedCandidate, Reranking
@@ -218,7 +218,7 @@ def test_abstentions_are_explained(run):
         (Reason.CUT, 0.1, 0.9, 1.0, "contradicted by document 3"),
         (Reason.CUT, 0.1, 0.3, 1.0, "more conflict than support; no agreement with document 3"),
         (Reason.CUT, 0.3, 0.1, 1.0, "falls with the documents that share its answer"),
-        (Reason.CUT, 0.3, 0.3, 0.0, "keeping and cutting cost the same; ties are cut"),
+        (Reason.CUT, 0.3, 0.3, 0.0, "as much speaks against it as for it"),
         (Reason.CUT, None, None, None, "no agreement with document 3"),
         (Reason.UNINFORMATIVE, None, None, None, "the model read no answer in it"),
     ],
@@ -232,7 +232,7 @@ def test_reasons_in_plain_words(reason, keep, reject, margin, words):
         memory=MemoryVerdict(MemoryDecision.RETAINED, "a"),
         edges=((1, 2, 0.9), (1, 3, 0.1), (MEMORY_NODE, 1, 0.8)),
     )
-    assert reason_in_words(judged, verdict) == words
+    assert judged_in_words(judged, verdict)[1] == words
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
@@ -370,4 +370,4 @@ def test_a_step_shows_what_a_reranker_dropped(run) -> None:
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_reason_has_words(reason: Reason) -> None:
     document = DocumentVerdict(1, kept=False, reason=reason)
-    assert reason_in_words(document, Verdict("Rome", (document,)))
+    assert judged_in_words(document, Verdict("Rome", (document,)))[1]

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.lab.pages.replay.page import render_report
-from radarstream.pipelines.pages.verdict_words import (
-    reason_in_words,
-    side_in_words,
-    support_in_words,
-)
+from radarstream.pipelines.pages.verdict_words import judged_in_words, support_in_words
 from radarstream.pipelines.serving.console.showing import MEANINGS
 from radarstream.schemas.support import STATUS_RULE, AnswerStatus, Support, status_of
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
@@ -40,9 +36,8 @@ def test_a_document_that_says_so_is_never_told_as_rejected(reason: Reason, kept:
     other = DocumentVerdict(1, True, Reason.SUPPORTED, "Rome", 0.9, 0.1, 0.5)
     verdict = Verdict("Rome", (other, document), edges=((1, 3, 0.2), (1, 2, 0.9)))
     support = Support(2, stances_for=((1, 1.0), (3, 1.0)))
-    assert side_in_words(document, support) == "says so"
-    told = reason_in_words(document, verdict, support).replace("do not contradict", "")
-    assert "contradicted" not in told
+    side, told = judged_in_words(document, verdict, support)
+    assert side == "says so" and "contradicted" not in told.replace("do not contradict", "")
 
 
 def test_only_documents_that_say_so_are_named_as_contradicting_another() -> None:
@@ -50,7 +45,7 @@ def test_only_documents_that_say_so_are_named_as_contradicting_another() -> None
     others = [DocumentVerdict(rank, True, Reason.SUPPORTED) for rank in (1, 2)]
     verdict = Verdict("Rome", (*others, cut), edges=((1, 2, 0.9),))
     support = Support(1, 1, stances_for=((1, 1.0),), stances_against=((3, 1.0),))
-    assert reason_in_words(cut, verdict, support) == "contradicted by document 1"
+    assert judged_in_words(cut, verdict, support)[1] == "contradicted by document 1"
 
 
 def test_disputed_and_corroborated_are_told_apart_in_one_sentence_everywhere() -> None:

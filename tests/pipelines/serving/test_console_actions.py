@@ -319,7 +319,8 @@ MASKED = "Call [personal data]."
 
 def page_for(tmp_path: Path, role: Role, origin: str) -> str:
     """What a user with this role and that of asking is shown."""
-    settings, (event, snapshot) = settings_of(tmp_path), answered()
+    settings = settings_of(tmp_path, search={"name": "searxng"})
+    event, snapshot = answered()
     verdict, support = event.verdict, Support(2, 1, rival_answer="RIVAL SECRET")
     told = tuple(replace(one, atomic_answer="ATOMIC SECRET") for one in verdict.documents)
     verdict = replace(verdict, documents=told)
@@ -360,7 +361,8 @@ def test_operators_read_the_evidence_and_the_web_is_no_secret(tmp_path, role, or
 LIMA = ("Lima is the capital of Peru.", "Every atlas says that the capital of Peru is Lima.")
 
 
-def test_a_claim_is_checked_on_a_page_of_its_own(tmp_path: Path) -> None:
+def test_a_claim_is_checked_on_a_page_of_its_own(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("SERPAPI_KEY", raising=False)
     settings = settings_of(tmp_path, orchestration={"policy": "none", "always": ()})
     engine = seeded(settings)
     token = add_user(engine, "eve", {Role.ASK}, NOW_MS)
@@ -378,6 +380,7 @@ def test_a_claim_is_checked_on_a_page_of_its_own(tmp_path: Path) -> None:
         assert "Refuted: no site supports it, 1 contradicts it" in shown
         assert "The claim says Cusco; the answer: Lima" in shown
         assert "This is wrong" not in shown
+        assert ">contradicts</span>" in shown and "says so</span>" not in shown
         for claim, why in (
             (" ", "Please type a claim."),
             ("x" * 2_001, "Please type a claim."),
@@ -385,4 +388,7 @@ def test_a_claim_is_checked_on_a_page_of_its_own(tmp_path: Path) -> None:
         ):
             refused = check(claim)
             assert (refused.status_code, why in refused.text) == (400, True)
+        refused = check("Lima is the capital of Peru.", text="", origin="search")  # without a key
+        assert "a search" not in empty and "come from the corpus." in refused.text
+        assert (refused.status_code, "has nothing" in check(LIMA[0], text="").text) == (400, True)
         assert "script&gt;" in check("<script>x</script> is not old.").text

@@ -11,14 +11,12 @@ from sqlalchemy import create_engine
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.connectors.state_table.sources import Blame, Source, SourceVerdict
-from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.job.incidents.settling import removal_in_words
 from radarstream.pipelines.pages.verdict_words import module_in_words
 from radarstream.pipelines.pages.wrong_answers import standing_of, text_state
 from radarstream.pipelines.serving.console import answers as view
 from radarstream.pipelines.serving.console.incidents import inbox_sentence
 from radarstream.pipelines.serving.console.operations import checks_of
-from radarstream.pipelines.serving.console.questions import ORIGINS
 from radarstream.pipelines.serving.console.showing import Paging, link, own_path
 from radarstream.pipelines.serving.console.sources import sources_sentence
 from radarstream.schemas.memory import StandingAnswer
@@ -101,7 +99,6 @@ def test_what_the_defence_did_is_told():
     assert module_in_words(off) == "noisy retrieval: off, too dear"
     on = replace(off, enabled=True, documents_out=3)
     assert module_in_words(on) == "noisy retrieval: dropped 2 of 5 documents"
-    assert Origin.DOCUMENTS not in ORIGINS
 
 
 def test_health_without_database(tmp_path):

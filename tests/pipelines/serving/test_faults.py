@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.state_table.forgetting import forget_user
-from radarstream.pipelines.documents import Given
+from radarstream.pipelines.documents import Given, Reading
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving import openai_api, question_queue
@@ -373,14 +373,14 @@ def test_documents_of_one_user_are_read_for_half_of_the_time(
 ) -> None:
     now = 0.0
 
-    def read(given: object, until: float) -> tuple[Document, ...]:
+    def read(given: object, until: float) -> Reading:
         nonlocal now
         now = until
-        return (Document(1, "Lima."),)
+        return (Document(1, "Lima."),), ()
 
     async def asked(*users: str) -> list[int]:
         """Statuses of questions that come at once."""
-        some = [replace(a_question(), user=user, unread=(Given(b"x"),)) for user in users]
+        some = [replace(a_question(), user=user, to_read=(Given(b"x"),)) for user in users]
         replies = await asyncio.gather(
             *(queue.reply(None, one) for one in some), return_exceptions=True
         )

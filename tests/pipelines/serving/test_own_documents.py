@@ -63,13 +63,17 @@ def test_documents_of_every_kind_are_answered_from(client: httpx.Client) -> None
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_cannot_be_read_has_a_code_and_a_reason(client: httpx.Client, name: str) -> None:
+def test_what_cannot_be_read_is_named_and_the_others_answer(
+    client: httpx.Client, name: str
+) -> None:
     data, suffix, why = UNREADABLE[name]
     kind = {".pdf": "application/pdf", ".docx": DOCX_TYPE, ".html": "text/html"}.get(suffix, "")
-    refused = asked(client, {"text": TRUE[0]}, sent(data, kind))
-    error = refused.json()["error"]
-    assert (refused.status_code, error["code"]) == (400, f"document_{why}")
-    assert error["message"] == f"documents.1.data: {WHY[why]}"
+    reply = asked(client, {"text": TRUE[0]}, sent(data, kind), {"text": TRUE[1]}).json()
+    assert (reply["answer"], reply["status"]) == ("Lima", "corroborated")
+    assert [one["rank"] for one in reply["citations"]] == [1, 3]
+    unread = {"rank": 2, "name": "documents.1.data", "reason": why, "why": WHY[why]}
+    assert reply["unread"] == [unread]
+    assert f"Not read: documents.1.data: {WHY[why]}." in reply["text"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,7 @@ def test_what_cannot_be_read_has_a_code_and_a_reason(client: httpx.Client, name:
 )
 @pytest.mark.parametrize("path", ["/answers", "/claims", "/v1/chat/completions"])
 def test_what_is_no_document_is_refused_by_its_path(client, path, document, code, field) -> None:
-    documents = {"documents": [{"text": TRUE[0]}, document]}
+    documents = {"documents": [document, document]}
     bodies = {
         "/answers": documents | {"question": CAPITAL},
         "/claims": documents | {"claim": TRUE[0]},
@@ -98,7 +102,7 @@ def test_what_is_no_document_is_refused_by_its_path(client, path, document, code
     }
     error = client.post(path, json=bodies[path]).json()["error"]
     inside = "radarstream." * path.startswith("/v1")
-    assert (error["code"], error["param"]) == (code, f"{inside}documents.1{field}")
+    assert (error["code"], error["param"]) == (code, f"{inside}documents.0{field}")
     assert error["message"].startswith(f"{error['param']}: ")
 
 
@@ -137,13 +141,13 @@ def test_the_console_takes_text_files_and_addresses(client: httpx.Client) -> Non
     for odd in ("9" * 5_000, "101", "-1", "1.5", "two"):
         assert "Lying sites to withstand are a number from 0 to 100." in shown([], withstand=odd)
     assert "Lima" in shown([("minutes.pdf", PDF)], withstand="0").partition("<h2>Words")[0]
-    refused = shown([("a.txt", TRUE[0].encode()), ("picture.png", PNG)])
-    assert f"Document 2 (picture.png): {WHY['media_type']}" in refused
+    page = shown([("picture.png", PNG), ("a.txt", TRUE[0].encode())], text=TRUE[1])
+    assert f"Not read: <bdi>file picture.png: {WHY['media_type']}" in page
+    assert "2 independent sites" in page
+    refused = shown([("a.pdf", b"")])  # not the corpus
+    assert f"File a.pdf: {WHY['no_text']}" in refused
     assert CAPITAL in refused and "<details open>" in refused
-    assert f"Document 1 (a.pdf): {WHY['no_text']}" in shown([("a.pdf", b"")])  # not the corpus
-    assert f"Document 1: {WHY['address'].partition(',')[0]}" in shown(
-        [], addresses="http://10.0.0.7/"
-    )
+    assert f"Address http://10.0.0.7/: {WHY['address']}" in shown([], addresses="http://10.0.0.7/")
 
 
 def test_an_upload_that_is_too_large_leads_back_to_its_form(tmp_path: Path) -> None:
