@@ -23,6 +23,7 @@ from radarstream.schemas.prompt import Prompt
 GRADIENTS: Final = "gradients"  # the embedder's own network
 SURROGATE: Final = "surrogate"  # another encoder that tells gradients
 MASKED: Final = "masked"  # tells how probable hidden parts of a text are
+ANSWER_CHARACTERS: Final = 1_200  # of an answer whose attention is asked, from its beginning
 ATTENTION: Final = "attention"  # tells how it shares its attention among passages
 
 
@@ -143,6 +144,11 @@ class AttentionQuery(Query):
     model = ATTENTION
     method = "attention"
 
+    @property
+    def first_line(self) -> str:
+        """What is read of the answer."""
+        return self.answer[:ANSWER_CHARACTERS].strip().partition("\n")[0].strip()
+
     def check(self, reply: Any) -> FloatArray:
         """A share per passage."""
         return checked(shares, reply, len(self.prompt.passages))
@@ -177,6 +183,12 @@ def shares(response: Any, count: int) -> FloatArray:
     if values.any() and abs(values.sum() - 100.0) > 0.1:
         raise ValueError("shares do not sum to 100 percent")
     return values
+
+
+def percentages(values: FloatArray) -> FloatArray:
+    """(n,) values of at least 0 as percentages of their sum; zeros stay zeros."""
+    total = values.sum()
+    return np.asarray(100.0 * (values / total)) if total > 0.0 else np.zeros(len(values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from radarstream.lab.defences.trials import Answered, baseline_rows
 from radarstream.lab.files.robust_rag import item_records as item_records
 from radarstream.lab.files.weekly_realtimeqa import read_weekly as read_weekly
 from radarstream.lab.pages.replay.page import render_report
-from radarstream.lab.pages.tiers import model_card
+from radarstream.lab.pages.report import model_card
 from radarstream.lab.study.frame import check_table as check_table
 from radarstream.lab.study.frame import write_table
 from radarstream.lab.study.rows import encode_line, read_lines
@@ -43,7 +43,6 @@ from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.reading import as_read
-from radarstream.schemas.snapshot import SearchSnapshot
 
 SIDES = (DEFENDED, UNDEFENDED)
 parse_attack = Schedule.parse
@@ -150,18 +149,12 @@ def read_scored(directory: Path) -> Scored:
 def write_report(directory: Path, results: Scored) -> Path:
     """Render the HTML report beside the results."""
     file = directory / REPORT
-    read = read_again(results)
+    # What the models read follows from the snapshot and the settings.
+    reading = ReadingSettings.model_validate(results.run.settings["reading"])
+    seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}
+    read = dict(zip(seen, as_read(list(seen.values()), reading), strict=True))
     html = render_report(
         results.answers, results.snapshots, results.run, read=read, baselines=results.baselines
     )
     file.write_text(html, encoding="utf-8")
     return file
-
-
-def read_again(results: Results) -> dict[str, SearchSnapshot]:
-    """The answered snapshots as the models of a run read them, by id. What is read follows from the
-    snapshot and the settings.
-    """
-    reading = ReadingSettings.model_validate(results.run.settings["reading"])
-    seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}
-    return dict(zip(seen, as_read(list(seen.values()), reading), strict=True))

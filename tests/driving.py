@@ -9,6 +9,7 @@ import numpy as np
 from radarstream.connectors.models.scripted import continuation_rows
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attributor,
     Complete,
     CompleteAll,
     Embed,
@@ -27,6 +28,9 @@ from radarstream.lab.insights import (
     SalienceQuery,
     TokenSalience,
 )
+from radarstream.pipelines.signals.fulfilment import check_needs, drive
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 
@@ -173,3 +177,11 @@ def run(method: Generator[Request, Any, ResultT], script: Script) -> ResultT:
             request = method.send(script.respond(request))
     except StopIteration as stop:
         return stop.value
+
+
+def attribute_all(
+    attributor: Attributor, cases: Sequence[Case], models: Models
+) -> list[Attribution | ModelError]:
+    """Attribute every case in lockstep."""
+    check_needs(attributor, models)
+    return drive([attributor.attribute(case) for case in cases], models)

@@ -6,11 +6,7 @@
               | "m" count               texts added to the corpus that is searched
     ranks     = rank | rank ".." rank   from one to another
 
-Every planted page has a site of its own; with `/one-site` those of a question share one.
-
-Examples: `pia@1`, `poison@9+10`, `poison@1..5/one-site`, `pia@1:late-3`, `pia@top:late-3-4`,
-`stale@1:every-2`, `poisonedrag@m5`. The same grammar, clauses separated by ";", is a `Schedule` of
-a replay.
+The same grammar, clauses separated by ";", is a `Schedule` of a replay.
 """
 
 import re
@@ -159,12 +155,9 @@ def attacked(
     On a result list, steps that the schedule spares are the very snapshots given. On a corpus,
     the corpus of step t holds the documents of every question's step t (of its last step, where
     it has fewer), the attacker's texts are added for one question at a time, and the k best are
-    what the snapshot shows: this needs the `embedder`.
-
-    A question with a step that cannot be attacked as asked (no false passage, a target that holds
-    the right answer, a right answer that never changes for an attack that waits for it) is left
-    out and reported. Raises ConfigurationError for a condition that cannot be carried out at all,
-    ModelError when the embedder fails.
+    what the snapshot shows: this needs the `embedder`. A question with a step that cannot be
+    attacked as asked is left out and reported. Raises ConfigurationError for a condition that
+    cannot be carried out at all, ModelError when the embedder fails.
     """
     condition.check_depth(k)
     plant = partial(_on_list, condition, k, seed)
@@ -222,9 +215,7 @@ def _on_list(condition: Condition, k: int, seed: int, step: _Step) -> SearchSnap
         return step.snapshot
     ranks = condition.ranks(step.moment, step.count, k, seed)
     attack = attack_named(condition.attack)
-    return attack.poison(
-        step.snapshot, positions=ranks, k=k, aim=step.aim, one_site=condition.one_site
-    )
+    return attack.poison(step.snapshot, positions=ranks, aim=step.aim, one_site=condition.one_site)
 
 
 def _on_corpus(
@@ -300,10 +291,14 @@ def escalations(conditions: Iterable[Condition]) -> list[Escalation]:
     """
     groups: dict[tuple[str, str, str, bool], dict[int, Condition]] = {}
     for condition in conditions:
-        place = _escalated(condition)
-        if not place:
+        ranks = condition.positions
+        place = TOP if ranks and ranks == (*range(1, len(ranks) + 1),) else condition.place
+        if condition.attack == BENIGN or place not in (TOP, RANDOM):
             continue
-        key, pages = (condition.attack, place, _steps_of(condition)), condition.peak
+        when = condition.schedule  # without the number of texts
+        if condition.timing.peak is not None:
+            when = when.rpartition("-")[0].removesuffix(Kind.CONSTANT)
+        key, pages = (condition.attack, place, when), condition.peak
         groups.setdefault((*key, condition.one_site), {})[pages] = condition
         if pages == 1 and not condition.one_site:
             groups.setdefault((*key, True), {}).setdefault(1, condition)
@@ -312,21 +307,3 @@ def escalations(conditions: Iterable[Condition]) -> list[Escalation]:
         for key, held in groups.items()
         if len(held) > 1
     ]
-
-
-def _escalated(condition: Condition) -> str:
-    """Where the texts go, `top` or `random`; empty for other places and without an attack."""
-    if condition.attack == BENIGN:
-        return ""
-    if condition.positions:
-        top = condition.positions == (*range(1, len(condition.positions) + 1),)
-        return TOP if top else ""
-    return condition.place if condition.place in (TOP, RANDOM) else ""
-
-
-def _steps_of(condition: Condition) -> str:
-    """The schedule without the number of texts."""
-    if condition.timing.peak is None:
-        return condition.schedule
-    when = condition.schedule.rpartition("-")[0]
-    return "" if when == Kind.CONSTANT else when

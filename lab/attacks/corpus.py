@@ -28,7 +28,6 @@ class Injection:
     query_id: str
     target: str
     added: tuple[str, ...]
-    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +59,22 @@ def inject(
     snapshot: SearchSnapshot,
     *,
     count: int,
-    aim: Aim | None = None,
+    aim: Aim,
     one_site: bool = False,
 ) -> Corpus:
     """A copy of the corpus attacked on one question: `count` texts more, and some deleted. Raises
     UnattackableError like `Attack.poison`, ConfigurationError when the question was attacked before
     with the same attack.
     """
-    labels, aim = attack.prepared(snapshot, aim)
+    labels = attack.prepared(snapshot, aim)
     query = snapshot.query.id
     if any(i.attack == attack.name and i.query_id == query for i in corpus.injections):
         raise ConfigurationError(f"the corpus already holds {attack.name} on {query}")
     right = labels.answers if attack.removes_answers else ()
-    removed = tuple(
-        entry.id
+    kept = tuple(
+        entry
         for entry in corpus.entries
-        if any(contains(entry.document.passage, answer, strict=True) for answer in right)
+        if not any(contains(entry.document.passage, answer, strict=True) for answer in right)
     )
     added = tuple(
         RankedText(
@@ -84,14 +83,8 @@ def inject(
         )
         for number, text in enumerate(attack.texts(aim, count), start=1)
     )
-    injection = Injection(
-        attack.name,
-        query,
-        labels.target or "",
-        added=tuple(entry.id for entry in added),
-        removed=removed,
-    )
-    kept = tuple(entry for entry in corpus.entries if entry.id not in removed)
+    ids = tuple(entry.id for entry in added)
+    injection = Injection(attack.name, query, labels.target or "", ids)
     return Corpus(kept + added, (*corpus.injections, injection))
 
 

@@ -1,10 +1,9 @@
 """What an attack is, and the list injection that all of them share.
 
-An attack is a pure function from what the attacker knows, an `Aim`, to texts. Where those texts go
-is one of two surfaces, which are never compared with each other. List injection puts them in the
-place of documents of a fixed result list: the list keeps its length, and nothing but the named
-ranks changes (RobustRAG, ReliabilityRAG, RADAR section 5.1). Corpus injection adds them to the
-documents that a retriever searches (PoisonedRAG, RAGOrigin): see `corpus`.
+An attack is a pure function from what the attacker knows, an `Aim`, to texts. List injection puts
+them in the place of documents of a fixed result list: nothing but the named ranks changes
+(RobustRAG, ReliabilityRAG, RADAR section 5.1). Corpus injection adds them to the documents that a
+retriever searches (PoisonedRAG, RAGOrigin): see `corpus`. The two are never compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -170,26 +169,17 @@ class Attack:
         snapshot: SearchSnapshot,
         *,
         positions: Sequence[int],
-        k: int | None = None,
-        aim: Aim | None = None,
+        aim: Aim,
         one_site: bool = False,
     ) -> SearchSnapshot:
-        """A copy of the snapshot with planted documents at the 1-based ranks `positions`.
+        """A copy of the snapshot with planted documents at `positions`, distinct ranks from 1.
 
         A position after the last document appends. The labels of the copy name the attack, its
-        target and the ranks the planted documents really got. `aim` defaults to what the snapshot
-        alone tells. Raises ConfigurationError for a position below 1 or above the retrieval depth
-        `k`, UnattackableError for a snapshot without a target or attacked before, for a target
-        that would count as a right answer, and where the attack lacks what it plants.
+        target and the ranks the planted documents really got. Raises UnattackableError for a
+        snapshot without a target or attacked before, for a target that would count as a right
+        answer, and where the attack lacks what it plants.
         """
-        if self.removes_answers:
-            raise ConfigurationError(f"{self.name} removes texts: it needs a corpus")
-        if not positions or len(set(positions)) < len(positions):
-            raise ConfigurationError(f"positions must be distinct and at least one: {positions}")
-        if min(positions) < 1 or (k is not None and max(positions) > k):
-            where = f"outside ranks 1 to {k or 'k'}"
-            raise ConfigurationError(f"positions {list(positions)} are {where}")
-        labels, aim = self.prepared(snapshot, aim)
+        labels = self.prepared(snapshot, aim)
         texts = self.texts(aim, len(positions))
         documents = {document.rank: document for document in snapshot.documents}
         planted: list[int] = []
@@ -204,18 +194,17 @@ class Attack:
             labels=replace(labels, poisoned_ranks=tuple(planted)),
         )
 
-    def prepared(self, snapshot: SearchSnapshot, aim: Aim | None) -> tuple[Labels, Aim]:
-        """Labels that name attack and target, and the aim. Raises UnattackableError."""
+    def prepared(self, snapshot: SearchSnapshot, aim: Aim) -> Labels:
+        """Labels that name attack and target. Raises UnattackableError."""
         labels = snapshot.labels or Labels()
         if labels.attack is not None:
             raise UnattackableError(f"{snapshot.id} is already attacked ({labels.attack})")
-        aim = aim or aim_of(snapshot)
         target = self.target(aim)
         if not normalised(target):
             raise UnattackableError(f"{snapshot.id} has no target answer to attack with")
         if is_correct(target, labels, strict=False):
             raise UnattackableError(f"the target of {snapshot.id} contains the right answer")
-        return replace(labels, attack=self.name, target=target), aim
+        return replace(labels, attack=self.name, target=target)
 
     def page(
         self, number: int, text: str, rank: int, snapshot: SearchSnapshot, *, one_site: bool = False

@@ -5,13 +5,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from radarstream.defenses.options import built
 from radarstream.lab.attacks import texts
 from radarstream.lab.attacks.protocol import Aim, Attack, Surface, wanted
 from radarstream.lab.attacks.variations import VARIATIONS
-from radarstream.lab.attacks.whitebox.registry import WHITE_BOX
+from radarstream.lab.attacks.whitebox.crafting import WhiteBox
+from radarstream.lab.attacks.whitebox.on_all import AgentPoison, BadRag, CorpusKmeans, Phantom
+from radarstream.lab.attacks.whitebox.on_question import Evasive, HotFlip, JointGcg, Liar
 from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS: dict[str, Attack] = {}
+WHITE_BOX: dict[str, type[WhiteBox]] = {
+    box.name: box
+    for box in (HotFlip, Liar, JointGcg, BadRag, Phantom, AgentPoison, CorpusKmeans, Evasive)
+}
 
 
 def _attack(name: str, row: Mapping[str, Any]) -> Attack:
@@ -77,3 +84,12 @@ def has_own_target(name: str) -> bool:
         return attack_named(name).target is not wanted
     except ConfigurationError:
         return False
+
+
+def white_box(name: str, **options: Any) -> WhiteBox:
+    """The white-box attack of that name with these options. Raises ConfigurationError.
+
+    >>> white_box("hotflip", steps=5).steps
+    5
+    """
+    return built("white-box attack", WHITE_BOX, name, options)

@@ -40,36 +40,21 @@ class Schedule:
         return tuple(Planting(clause.name) for clause in self.clauses)
 
     def poison(
-        self,
-        snapshots: Iterable[SearchSnapshot],
-        plantings: Sequence[Planting] = (),
-        *,
-        k: int | None = None,
-        seed: int = 0,
+        self, snapshots: Iterable[SearchSnapshot], plantings: Sequence[Planting] = ()
     ) -> Iterator[SearchSnapshot]:
         """The snapshots in the same order, the scheduled ones attacked, those that lack what the
         attack needs as they are; `plantings` count both.
 
-        Each question's snapshots must come in chronological order; questions may interleave. `k`
-        defaults to each snapshot's number of documents. Raises ConfigurationError for ranks that
-        there cannot be.
+        Each question's snapshots must come in chronological order; questions may interleave.
         """
-        if k is not None:
-            for clause in self.clauses:
-                clause.check_depth(k)
         followed: dict[str, _Followed] = {}
         counted = plantings or self.plantings()
         for snapshot in snapshots:
             question = followed.setdefault(snapshot.query.id, _Followed(len(followed)))
-            yield self._next(question, snapshot, counted, k, seed)
+            yield self._next(question, snapshot, counted)
 
     def _next(
-        self,
-        question: "_Followed",
-        snapshot: SearchSnapshot,
-        plantings: Sequence[Planting],
-        k: int | None,
-        seed: int,
+        self, question: "_Followed", snapshot: SearchSnapshot, plantings: Sequence[Planting]
     ) -> SearchSnapshot:
         moment = moment_after(question.moment, snapshot, question=question.number)
         question.moment = moment
@@ -81,11 +66,10 @@ class Schedule:
             planting.due += count > 0
             if attacked or not count or not attack.ready(aim):
                 continue
-            depth = k or max(len(snapshot.documents), count)
-            ranks = clause.ranks(moment, count, depth, seed)
+            ranks = clause.ranks(moment, count, max(len(snapshot.documents), count), 0)
             try:
                 attacked = attack.poison(
-                    snapshot, positions=ranks, k=k, aim=aim, one_site=clause.one_site
+                    snapshot, positions=ranks, aim=aim, one_site=clause.one_site
                 )
                 planting.attacked += 1
             except UnattackableError as error:

@@ -5,12 +5,8 @@
          | "last-" steps [ "-" peak ] | "drift" [ "-" peak ]
 
 Steps count from 0. `peak` is the most texts at one step; without it, as many as there are places.
-
-- `every-n` attacks one step in n and starts one step later for each further question: question q
-  at its step s when s + q is divisible by n, so that questions are hit in different years.
-- `late-s`: peak from step s on. `early-e`: peak before step e.
-- `last-n`: peak at the last n steps of the history.
-- `drift`: peak from the first step whose right answer is another than at the start.
+`every-n` attacks question q at its step s when s + q is divisible by n, so that questions are hit
+in different years.
 """
 
 import re

@@ -5,13 +5,8 @@
     circumstance = "noisy"      the complaint quotes the answer in other words
                  | "crowd"      every question of the data is attacked at once
 
-`texts` is how many are planted, 5 unless the attack says otherwise. Without an attack, complaints
-are about an answer that is wrong by itself, one that is correct, or one that nobody gave.
-
-Scenarios carried out: the corpus that every question of a data set is answered from.
-
-Each question is attacked in a copy of the clean corpus of its own, unless the scenario is a crowd.
-No model is asked here; what a question cannot be attacked with is said instead.
+`texts` is how many are planted, 5 unless the attack says otherwise. Each question is attacked in a
+copy of the clean corpus of its own, unless the scenario is a crowd. No model is asked here.
 """
 
 import re
@@ -26,6 +21,7 @@ from radarstream.lab.attacks.protocol import Attack, Surface, UnattackableError
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
 from radarstream.lab.attacks.variations import VARIATIONS
 from radarstream.lab.attribution.records import CaseState, EventRow, Role
+from radarstream.lab.study.specs import ALL, expanded
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
@@ -127,19 +123,15 @@ def parse_scenarios(text: str) -> tuple[Scenario, ...]:
     >>> [s.name for s in parse_scenarios("poisonedrag,clean")][:2]
     ['poisonedrag', 'benign-errors']
     """
-    found: list[Scenario] = []
-    for word in filter(None, (part.strip() for part in text.split(","))):
-        names = DEFAULTS[Family(word)] if word in set(Family) else (word,)
-        if word == "all":
-            names = tuple(name for family in DEFAULTS.values() for name in family)
-        found += map(parse_scenario, names)
-    if not found:
+    every = [name for names in DEFAULTS.values() for name in names]
+    names = expanded(text, {**DEFAULTS, ALL: every})
+    if not names:
         raise ConfigurationError("no scenario to evaluate")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(map(parse_scenario, names)))
 
 
 # RAGOrigin's sections 6.2 (black box), 6.4 with section 7's removals, multi-attacker and noise.
-DEFAULTS: dict[Family, tuple[str, ...]] = {
+DEFAULTS: dict[str, tuple[str, ...]] = {
     Family.PLAIN: ("poisonedrag", "injection", "hijack", "jamming", "multihop"),
     Family.ADAPTIVE: (
         "scorer-aware",
@@ -186,26 +178,22 @@ def staged(scenario: Scenario, questions: Questions, k: int) -> Iterator[Staged 
             yield Staged(scenario, snapshot.query, labels, corpus, corpus)
         return
     attack, corpus = attack_named(scenario.attack), questions.corpus
+
+    def attacked(snapshot: SearchSnapshot, corpus: Corpus) -> Corpus:
+        aim = questions.aim(snapshot)
+        return inject(corpus, attack, snapshot, count=scenario.count, aim=aim)
+
     crowd = scenario.circumstance is Circumstance.CROWD
-    if crowd:
-        for snapshot in questions.asked:
-            with suppress(UnattackableError):
-                corpus = _attacked(attack, scenario.count, snapshot, questions, corpus)
+    for snapshot in questions.asked if crowd else ():
+        with suppress(UnattackableError):
+            corpus = attacked(snapshot, corpus)
     for snapshot in questions.asked:
         try:
-            own = corpus
-            if not crowd:
-                own = _attacked(attack, scenario.count, snapshot, questions, corpus)
+            own = corpus if crowd else attacked(snapshot, corpus)
             yield _on_one(attack, scenario, snapshot, questions, own)
         except UnattackableError as error:
             query, state = snapshot.query, CaseState.UNATTACKABLE
             yield EventRow(scenario.name, query.id, query.text, state, k, detail=str(error))
-
-
-def _attacked(
-    attack: Attack, count: int, snapshot: SearchSnapshot, questions: Questions, corpus: Corpus
-) -> Corpus:
-    return inject(corpus, attack, snapshot, count=count, aim=questions.aim(snapshot))
 
 
 def _on_one(
@@ -217,16 +205,18 @@ def _on_one(
 ) -> Staged:
     """One question on an attacked corpus. Raises UnattackableError where it was not attacked."""
     query = snapshot.query
-    labels, aim = attack.prepared(snapshot, questions.aim(snapshot))
+    aim = questions.aim(snapshot)
+    labels = attack.prepared(snapshot, aim)
     mine = next((i for i in corpus.injections if i.query_id == query.id), None)
     if mine is None:
         raise UnattackableError(f"{query.id} was not attacked")
     planted = {id_ for injection in corpus.injections for id_ in injection.added}
     rival = aim.elsewhere.target if aim.elsewhere else ""
+    added = {e.id: e.document.text for e in corpus.entries if e.id in mine.added}
     poison = tuple(
-        entry.id
-        for entry in corpus.entries
-        if entry.id in mine.added and not _works_for(rival, mine.target, entry.document.text)
+        id_
+        for id_, text in added.items()
+        if not (rival and contains(text, rival)) or contains(text, mine.target)
     )
     return Staged(
         scenario=scenario,
@@ -237,8 +227,3 @@ def _on_one(
         poison=poison,
         bystanders=frozenset(planted.difference(poison)),
     )
-
-
-def _works_for(rival: str, target: str, text: str) -> bool:
-    """Whether a text names the rival's target and not one's own."""
-    return bool(rival) and contains(text, rival) and not contains(text, target)

@@ -1,13 +1,6 @@
-"""What attributors flag against what was planted (RAGOrigin, section 6.1).
-
-Over the texts in scope, poison being the positives, counts added up over cases (micro):
-
-- DACC = (TP + TN) / all, FPR = FP / (FP + TN), FNR = FN / (FN + TP);
-- `fnr_corpus`: planted texts that were not flagged, in scope or not, over all that were planted.
-
-Bystanders, texts that somebody else planted, are neither right nor wrong to flag and count nowhere.
-
-A study's results: every scenario, and every attributor on scenarios and families of them.
+"""What attributors flag against what was planted (RAGOrigin, section 6.1): DACC, FPR and FNR over
+the texts in scope, poison being the positives, counts added up over cases; `fnr_corpus` over all
+texts that were planted. Bystanders are neither right nor wrong to flag and count nowhere.
 """
 
 from collections import Counter
@@ -148,15 +141,7 @@ class ScenarioScores:
 
 @dataclass(frozen=True, kw_only=True)
 class AttributionResults(Results):
-    """The results of a study of attributors; `families` are the groups over their scenarios' cases.
-
-    Rates over texts are explained in `scoring`. The others count cases: `attacked_after` and
-    `correct_after` the answers once what was flagged is removed, `correct_before` those complained
-    about, `correct_clean` those before the attack; `exact` the cases where all poison in scope and
-    nothing benign was flagged; `flagged` those where anything was; `acted` those where complaints
-    of trusted senders would have put it into quarantine; `intrinsic` those where the model is said
-    to err by itself.
-    """
+    """The results of a study of attributors; `families` are groups of scenarios."""
 
     scenarios: tuple[ScenarioScores, ...]
     families: tuple[str, ...]

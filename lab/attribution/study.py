@@ -8,16 +8,12 @@ import numpy as np
 
 from radarstream.defenses.protocol import Attributor
 from radarstream.defenses.registry import ATTRIBUTORS, build_attributor
-from radarstream.lab.attacks.corpus import Corpus
 from radarstream.lab.attacks.corpus_kind import NO_CORPUS, CorpusKind
 from radarstream.lab.attribution.events import (
-    ScopeRule,
     findings,
     observe,
     rag_origin_scope,
     row_of,
-    verified,
-    with_removal,
 )
 from radarstream.lab.attribution.records import (
     FILES,
@@ -63,20 +59,11 @@ def wants_threshold(attributor: Attributor) -> bool:
     return isinstance(attributor, Thresholded) and attributor.threshold is None
 
 
-def benign_sample(corpus: Corpus, seed: int) -> tuple[str, ...]:
-    """At most `TEXTS` texts of a clean corpus, drawn by the seed."""
-    passages = [entry.document.passage for entry in corpus.entries]
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(len(passages), min(TEXTS, len(passages)), replace=False)
-    return tuple(passages[i] for i in drawn)
-
-
 class Attributions(CorpusKind):
     """Every attributor on every wrong answer that a scenario leads to; `k` texts are answered from.
 
-    `scope_rule` says how many of an event's texts are judged. Attributors that models or corpus
-    cannot serve are left out, unless `insisted` on by name. Raises ConfigurationError when there is
-    no question to ask or nobody is left.
+    Attributors that models or corpus cannot serve are left out, unless `insisted` on by name.
+    Raises ConfigurationError when there is no question to ask or nobody is left.
     """
 
     name: ClassVar[str] = "attribution"
@@ -92,12 +79,11 @@ class Attributions(CorpusKind):
         attributors: Sequence[Spec],
         k: int = 5,
         insisted: str = ALL,
-        scope_rule: ScopeRule = rag_origin_scope,
     ) -> None:
         super().__init__(request, models, k)
         self.scenarios = {scenario.name: scenario for scenario in scenarios}
         self.conditions, self.reference = tuple(self.scenarios), REFERENCE
-        self.scope_rule = scope_rule
+        self.scope_rule = rag_origin_scope
         self.scopes: dict[EventKey, int] = {}
         benign = len(self.questions.corpus.entries)
         self.methods, left_out = servable(attributors, self.check, insisted)
@@ -149,7 +135,7 @@ class Attributions(CorpusKind):
         found = [self.items[id_] for id_ in items]
         ready = [item for item in found if isinstance(item, Staged)]
         final = [item for item in found if isinstance(item, EventRow)]
-        return final + verified(observe(ready, self.asking, k=self.k), self.asking)
+        return final + observe(ready, self.asking, k=self.k)
 
     def owed(self, method: Spec, condition: str) -> Keys:
         """A row for each question that is a case; until it was asked, for each."""
@@ -166,11 +152,13 @@ class Attributions(CorpusKind):
         """
         self.attributor = made = attributor_of(method)
         if isinstance(made, Thresholded) and wants_threshold(made):
-            benign = benign_sample(self.questions.corpus, self.request.seed)
+            passages = [entry.document.passage for entry in self.questions.corpus.entries]
+            rng = np.random.default_rng(self.request.seed)
+            drawn = rng.choice(len(passages), min(TEXTS, len(passages)), replace=False)
+            benign = [passages[place] for place in drawn]
 
             def measure() -> float:
-                (found,) = drive([made.threshold_from(benign)], self.asking)
-                return float(or_raise(found))
+                return or_raise(*drive([made.threshold_from(benign)], self.asking))
 
             threshold = self.study.threshold(method.name, measure)
             self.attributor = replace(made, threshold=threshold)
@@ -185,9 +173,9 @@ class Attributions(CorpusKind):
         for part in batched(cases, AT_ONCE):
             events = [self.events[condition, query_id] for query_id in part]
             sized, rows = self.sized(method, events)
-            rows += findings(method.name, self.attributor, sized, self.asking, narrows=narrows)
-            given = {event.query_id: event.reported or "" for event in events}
-            yield len(part), with_removal(rows, ready, self.asking, k=self.k, reported=given)
+            made, name = self.attributor, method.name
+            rows += findings(name, made, sized, ready, self.asking, narrows=narrows)
+            yield len(part), rows
 
     def sized(
         self, spec: Spec, events: Sequence[EventRow]

@@ -6,9 +6,9 @@ from typing import Final
 from radarstream.lab.attribution.records import CaseState
 from radarstream.lab.attribution.scenarios import Family
 from radarstream.lab.attribution.scoring import AttributionResults, ScenarioScores
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.results import Result, cost_table, grid, plain_cell, span
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, percent
-from radarstream.lab.study.words import words_of
 
 NOTES: Final = words_of("attribution")["notes"]
 NO_EVENT: Final[dict[str, str]] = {

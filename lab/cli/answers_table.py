@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from itertools import compress, groupby
 from typing import Any
 
-import polars as pl
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -30,15 +29,13 @@ OUTCOME_STYLES = {
 WIDE = 150  # columns of a terminal that has room for the answers of baselines
 
 
-def print_answers(
-    answers: Sequence[AnswerEvent],
-    snapshots: Mapping[str, SearchSnapshot],
-    frame: pl.DataFrame,
-    baselines: Sequence[str],
-) -> None:
-    """Print a line for each answer: its truth, outcome and status, and what became of the memory.
-    Columns that would be empty are left out, and baselines where the terminal is narrow.
+def print_scored(results: Scored) -> None:
+    """Print a line for each answer below its question: its truth, outcome and status, and what
+    became of the memory; then the scores. Columns that would be empty are left out, and baselines
+    where the terminal is narrow.
     """
+    answers, snapshots, frame = results.answers, results.snapshots, results.frame
+    baselines = results.sides[len(SIDES) :]
     texts = ("truth", UNDEFENDED, *(baselines if stdout.width >= WIDE else ()), DEFENDED)
     heads = ("as of", "attack", *texts, "status", "cut", "memory")
     scored = {
@@ -64,6 +61,8 @@ def print_answers(
         for _, cells in found:
             table.add_row(*cells)
         stdout.print(table)
+    if results.curves:
+        print_tables([replay_table(results.curves)])
 
 
 def _cells(
@@ -74,7 +73,9 @@ def _cells(
 ) -> list[Text]:
     """The cells of an answer, in the order of the columns."""
     labels = snapshot.labels or Labels()
-    ranks = "+".join(str(found_rank(answer, rank)) for rank in labels.poisoned_ranks)
+    ranked = answer.reranking  # attacks name ranks of the search results
+    planted = [ranked.found_rank(r) if ranked else r for r in labels.poisoned_ranks]
+    ranks = "+".join(map(str, planted))
     rejected = sum(not document.kept for document in answer.seen)
     word = memory_in_words(answer)
     return [
@@ -88,11 +89,6 @@ def _cells(
     ]
 
 
-def found_rank(answer: AnswerEvent, rank: int) -> int:
-    """The rank in the search results of a document of an answer, before any reranker."""
-    return rank if answer.reranking is None else answer.reranking.found_rank(rank)
-
-
 def _judged(row: Mapping[str, Any] | None) -> Text:
     """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
     if row is None:
@@ -100,10 +96,3 @@ def _judged(row: Mapping[str, Any] | None) -> Text:
     if not row["answer"]:
         return cell("(no answer)", "dim")
     return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
-
-
-def print_scored(results: Scored) -> None:
-    """Print a line for each answer below its question, and the scores."""
-    print_answers(results.answers, results.snapshots, results.frame, results.sides[len(SIDES) :])
-    if results.curves:
-        print_tables([replay_table(results.curves)])

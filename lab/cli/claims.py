@@ -12,7 +12,7 @@ from typer import Option
 from radarstream.lab.attacks.conditions import attacked, conditions_of
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.cli.kinds import words
-from radarstream.lab.defences.label_reader import LabelReader
+from radarstream.lab.defences.label_reader import LABELS, LabelReader
 from radarstream.lab.study.datasets import History, load_dataset
 from radarstream.lab.study.halves import Half, in_half
 from radarstream.lab.study.kind import batched
@@ -24,7 +24,7 @@ from radarstream.pipelines.signals.claims import check_claims, read_claims
 from radarstream.schemas.claims import CheckedClaim, Claim, ClaimVerdict
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.snapshot import Query
 
 AT_ONCE: Final = 8  # claims that share calls of models
 # What stands for "in which year did Bell patent it?" and "who is the mayor?" in a claim.
@@ -74,19 +74,17 @@ def evaluate_claims(
     histories = [h for h in in_half(data.histories, half) if claims_of(h)][:limit]
     if not histories:
         raise ConfigurationError("no question of this half makes a claim")
-    by_labels = LabelReader.of(reader, seed) if reader else None
+    by_labels = LabelReader.of(reader or LABELS, seed)
     pipeline = build_defense_pipeline(settings, shared_engine(settings))
-    if by_labels is not None:
+    if reader:
         pipeline = replace(pipeline, models=by_labels.models, baseline=None)
     table = []
     for condition in conditions_of(words(attacks), words(positions), [], "", k):
         under = attacked(condition, histories, k=k, seed=seed).histories
-        if by_labels is not None:
-            by_labels.learn(under)
+        by_labels.learn(under)
         claims = [claim for history in under for claim in claims_of(history)]
-        if by_labels is not None:
-            for claim in claims:
-                by_labels.learn_claim(claim.text, claim.history[0], claim.answer)
+        for claim in claims:
+            by_labels.learn_claim(claim.text, claim.history[0], claim.answer)
         found = [v for part in batched(claims, AT_ONCE) for v in verdicts(pipeline, part, k)]
         table += rows_of(condition, claims, found)
     if as_json:
@@ -129,23 +127,20 @@ def verdicts(
     read = read_claims(pipeline.models, [claim.text for claim in claims])
     known = {place: claim for place, claim in enumerate(read) if isinstance(claim, Claim)}
     memory = pipeline.initial_memory()
-    asked = [(asking(c, claims[place].history[-1], k), memory) for place, c in known.items()]
-    answered: dict[int, tuple[Claim, AnswerEvent]] = {}
-    for (place, claim), outcome in zip(known.items(), pipeline.run(asked), strict=True):
+    asked = []
+    for place, claim in known.items():
+        found, query = claims[place].history[-1], Query.from_text(claim.question)
+        searched = replace(found, query=query, documents=found.documents[:k])
+        asked.append((searched, memory))
+    answered: list[tuple[Claim, AnswerEvent]] = []
+    for claim, outcome in zip(known.values(), pipeline.run(asked), strict=True):
         if isinstance(outcome, Exception):
             raise outcome
-        answered[place] = claim, outcome.event
-    found = check_claims(pipeline.models, list(answered.values()))
-    checked = dict(zip(answered, found, strict=True))
+        answered.append((claim, outcome.event))
+    checked = dict(zip(known, check_claims(pipeline.models, answered), strict=True))
     for place in range(len(claims)):
         one = checked.get(place)
         yield one.verdict if isinstance(one, CheckedClaim) else None
-
-
-def asking(claim: Claim, snapshot: SearchSnapshot, k: int) -> SearchSnapshot:
-    """The search of a claim: its question over the k best documents."""
-    query = Query.from_text(claim.question)
-    return replace(snapshot, query=query, documents=snapshot.documents[:k])
 
 
 def rows_of(

@@ -34,9 +34,9 @@ from radarstream.lab.retrieval.rerankers import parse_rerankers, served
 from radarstream.lab.retrieval.study import Retrieval
 from radarstream.lab.service.policies import parse_policies
 from radarstream.lab.service.study import Services
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.kind import Kind, Request
-from radarstream.lab.study.words import words_of
 from radarstream.pipelines.build import build_models, build_tokens, shared_engine
 from radarstream.pipelines.cli.options import RerankerOptions, RuleOptions
 from radarstream.pipelines.settings import Settings, load_settings

@@ -162,7 +162,11 @@ def _resumable(kept: Callable[[], str], out: Path) -> Iterator[None]:
     the command with the code that shells report for them. Errors after which the same command can
     go on also say what is kept.
     """
-    before = signal.signal(signal.SIGTERM, _terminate)
+
+    def terminate(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     except KeyboardInterrupt as cut:
@@ -176,10 +180,6 @@ def _resumable(kept: Callable[[], str], out: Path) -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    raise Terminated
 
 
 def _note_kept(what: str, kept: str, out: Path) -> None:

@@ -16,7 +16,7 @@ from radarstream.lab.attacks.registry import has_own_target
 from radarstream.lab.defences.contenders import is_pooling
 from radarstream.lab.defences.records import Row
 from radarstream.lab.study.frame import Values, columns_of, identity, tidy
-from radarstream.lab.study.judging import Judgement, judged_columns
+from radarstream.lab.study.judging import Judgement, Key, judged_columns
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, answer_set, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
@@ -33,13 +33,12 @@ REPLAY = "replay"
 
 
 def study_frame(
-    rows: Iterable[Row], record: StudyRecord, judgements: Iterable[Judgement] = ()
+    rows: Iterable[Row], record: StudyRecord, judgements: Mapping[Key, Judgement] | None = None
 ) -> pl.DataFrame:
     """The table of a study of defences: the contenders and conditions that the record names. Of
     rows about the same answer the last counts, so that a repeated failure may be mended by
     appending.
     """
-    said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
     contenders, conditions = record.names, record.conditions
     own_target = {name for name in conditions if has_own_target(name.partition("@")[0])}
     pooling = {one.name for one in record.methods if is_pooling(one)}
@@ -58,7 +57,7 @@ def study_frame(
             found.append(
                 values
                 | ({"poisoned_kept": None} if pools else {})
-                | ({} if row.error else judged_columns(said.get(row.key)))
+                | ({} if row.error else judged_columns((judgements or {}).get(row.key)))
             )
     places = (
         pl.col("contender").cast(pl.Enum(contenders)),

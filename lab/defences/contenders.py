@@ -46,7 +46,8 @@ def parse_contenders(text: str, settings: DefenseSettings | None = None) -> list
         read = Spec.of(body if is_adapted else spec)
         if read.method == PRODUCTION:
             read = in_production(settings, read.options)
-        contenders[over_time(read, how) if is_adapted else checked(read)] = None
+        built(read)
+        contenders[over_time(read, how) if is_adapted else read] = None
     return list(contenders)
 
 
@@ -86,12 +87,6 @@ def over_time(contender: Spec, how: str) -> Spec:
     if how == ALONE and not remembers(contender):
         return replace(contender, how=how)
     return replace(contender, name=f"{contender.name}+{how}", how=how)
-
-
-def checked(contender: Spec) -> Spec:
-    """The contender. Raises ConfigurationError where it cannot be built."""
-    built(contender)
-    return contender
 
 
 def built(contender: Spec) -> Defense[Any]:

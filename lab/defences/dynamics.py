@@ -1,10 +1,8 @@
 """How answers follow a changing truth and an attack that comes and goes, step by step.
 
-- recovery after an attack: steps from the first clean one until the answer is right again, 0 when
-  it is right at once; the next attack ends the wait.
-- recovery after a change: the same from the step at which the right answers differ from those of
-  the step before, until the next change.
-- a failed answer says nothing: waits do not count its step, as if it had not been asked.
+Recovery is the number of steps from the first one without an attack, or from a change of the right
+answers, until the answer is right again, 0 when it is right at once; the next attack or change ends
+the wait. Waits do not count the step of a failed answer, as if it had not been asked.
 """
 
 from collections.abc import Sequence
@@ -27,7 +25,6 @@ class Recovery:
     events: int = 0
     recovered: int = 0
     mean_steps: float | None = None
-    most_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,6 @@ def _recoveries(answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr) -> dict[
             events=pl.len(),
             recovered=pl.col("wait").count(),
             mean_steps=pl.col("wait").mean(),
-            most_steps=pl.col("wait").max(),
         )
     )
     return {(name, condition): Recovery(*row) for name, condition, *row in waits.rows()}

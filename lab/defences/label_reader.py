@@ -33,14 +33,11 @@ class LabelReader:
     """Reads and relates as the labels say: what a perfect reader would say, or one that errs.
 
     A page says the right answer or the attacker's target, whichever its text names alone, as whole
-    words; of a history also the answers and targets of the other steps. A planted page says the
-    target. Every other page says nothing. Of an answer's spellings it says the first that the page
-    says by the rule of production (`quote_of`). Spellings of one answer mean the same, all others
-    contradict each other.
-
-    Of the pages that nobody planted, it invents a share `invents` (they say one of their longer
-    words) and misses a share `misses` (they say nothing); `seed` and the page decide which. Planted
-    pages are read without fault: an attacker writes plainly.
+    words; of a history also the answers and targets of the other steps. Of an answer's spellings it
+    says the first that the page says by the rule of production (`quote_of`). Spellings of one
+    answer mean the same, all others contradict each other. A planted page says the target, without
+    fault. Of the others it invents a share `invents` (they say one of their longer words) and
+    misses a share `misses`; `seed` and the page decide which.
     """
 
     misses: float = 0.0

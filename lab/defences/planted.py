@@ -9,11 +9,11 @@ import polars as pl
 from radarstream.lab.attacks.conditions import escalations
 from radarstream.lab.attacks.protocol import BENIGN, RANDOM, Condition
 from radarstream.lab.defences.dynamics import CELL
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.rates import Rate, rates_by, sound
 from radarstream.lab.study.results import span
 from radarstream.lab.study.scoring import DEFENDED
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent
-from radarstream.lab.study.words import words_of
 
 KEY: Final = "planted"
 LEGEND: Final = words_of("defences")["notes"][KEY]

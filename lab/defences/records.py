@@ -1,9 +1,4 @@
-"""What a study is made of and what it writes down.
-
-A *condition* is what the attacker does, a *contender* is a defence with its options and its
-adaptation to time, a *row* is one contender's answer to one snapshot under one condition. Rows
-are appended as they are computed; everything else is worked out from them.
-"""
+"""What a study of defences writes down; everything else is worked out from these rows."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,9 +50,7 @@ class EvidenceRow(Material):
     `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
     are (n, n) over the informative ones, rounded to four decimals. `cost` is what reading asked of
     the models, `relation_seconds` what relating took when it was first done. `reranking` says how a
-    reranker chose the documents, None without one; the ranks of documents and labels are those of
-    its order. No contender is the author: evidence is compared, whatever code gathered it. What
-    failed is in the answers.
+    reranker chose the documents; the ranks of documents and labels are those of its order.
     """
 
     condition: str

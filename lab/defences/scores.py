@@ -75,16 +75,14 @@ def results_of(
     )
     groups = groups_of(record.conditions)
     cells = scored_cells(grouped(frame, groups), record, SCORING, static=static)
-    keys = [
-        (cell.contender, cell.condition) for cell in cells if cell.condition in frame["condition"]
-    ]
+    keys = [cell.key for cell in cells if cell.condition in frame["condition"]]
     attacked = grouped(
         frame.filter(pl.col("attack").is_not_null()), {name: [name] for name in record.conditions}
     )
-    whole = {(one.contender, one.condition): one.rows + one.errors for one in cells}
+    whole = {one.key: one.rows + one.errors for one in cells}
     some = {key: part for key, part in attacked.items() if len(part) < whole[key]}
     steps = scored_cells(some, record, Scoring(("correct", "fooled")))
-    partly = {(one.contender, one.condition): one for one in steps}
+    partly = {one.key: one for one in steps}
     return DefenceResults(
         methods=record.names,
         groups=tuple(groups),
@@ -92,9 +90,7 @@ def results_of(
         cells=cells,
         static=static,
         asked=record.asked_in_words,
-        attacked_steps=tuple(partly.get((c.contender, c.condition), c) for c in cells)
-        if partly
-        else (),
+        attacked_steps=tuple(partly.get(c.key, c) for c in cells) if partly else (),
         dynamics=() if static else dynamics_of(frame, keys),
         documents=score_documents(evidence, record.conditions),
         planted=planted_curves(frame, record.names, [*map(parse_condition, record.conditions)]),

@@ -27,7 +27,6 @@ from radarstream.pipelines.build import build_models, build_reranker_of, shared_
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.snapshot import SearchSnapshot
 
 if TYPE_CHECKING:
     from radarstream.lab.study.harness import Study
@@ -158,8 +157,9 @@ class Defences(Kind):
 
     def complaints(self, condition: Condition, outcome: Attacked) -> Iterator[str]:
         """What is to be said about an attack."""
-        steps = list(chain.from_iterable(outcome.histories))
-        if condition.attack != BENIGN and steps and not any(map(is_attacked, steps)):
+        known = [s.labels for s in chain.from_iterable(outcome.histories)]
+        spared = known and not any(labels and labels.attack for labels in known)
+        if condition.attack != BENIGN and spared:
             yield "attacks no step of any question"
         for id_, why in list(outcome.skipped.items())[:1]:
             yield (
@@ -241,24 +241,12 @@ class Defences(Kind):
         """Every answer."""
         first = [history[0].query for history in self.histories]
         answers = [
-            JudgedAnswer(
-                row.contender,
-                row.condition,
-                row.query_id,
-                row.labels,
-                row.response,
-                row.error,
-                row.step,
-            )
+            JudgedAnswer(row.key, row.labels, row.response)
             for row in counted(self.study.store, self.study.record, Row)
+            if row.error is None
         ]
         questions = {query.id: query.text for query in first}
         return answers, questions, [query.id for query in first if query.long_form]
-
-
-def is_attacked(snapshot: SearchSnapshot) -> bool:
-    """Whether a step is attacked."""
-    return snapshot.labels is not None and snapshot.labels.attack is not None
 
 
 def signals_in(row: EvidenceRow) -> tuple[bool, bool]:

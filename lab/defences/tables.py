@@ -8,6 +8,7 @@ from radarstream.lab.defences.documents import FOOLED, READINGS, DocumentScores
 from radarstream.lab.defences.dynamics import Recovery
 from radarstream.lab.defences.planted import KEY, curves_table
 from radarstream.lab.defences.scores import LONG_FORM, STORAGE, DefenceResults
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.results import (
     ATTACKS,
     MARK,
@@ -19,7 +20,6 @@ from radarstream.lab.study.results import (
 )
 from radarstream.lab.study.scoring import definition
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number
-from radarstream.lab.study.words import words_of
 from radarstream.schemas.wording import counted_noun
 
 NOTES: Final = words_of("defences")["notes"]
@@ -134,7 +134,7 @@ def stale_cell(results: DefenceResults) -> Callable[[Result], TableCell]:
 
     def show(cell: Result) -> TableCell:
         stale = plain_cell(cell.rates["stale"])
-        over_time = known.get((cell.contender, cell.condition))
+        over_time = known.get(cell.key)
         if over_time is None:
             return stale
         waits = "; ".join(map(_recovery, (over_time.after_change, over_time.after_attack)))

@@ -1,7 +1,4 @@
-"""What contenders see, gathered once per snapshot and condition, and what each of them answers.
-
-Contenders beside the answers of a replay, on the same snapshots and models.
-"""
+"""What contenders see, gathered once per snapshot and condition, and what each of them answers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,6 +70,11 @@ class Gathered:
         """How these relate."""
         return None if isinstance(self.related, Failure) else self.related.relations
 
+    @property
+    def pairs(self) -> list[AnswerPair]:
+        """The pairs that relating the answers asks for."""
+        return answer_pairs(self.snapshot.query.text, self.answers)
+
     def evidence(self, needs: frozenset[Signal]) -> Evidence | Failure:
         """What a defence with these needs is given, or why it cannot be."""
         if Signal.RELATIONS in needs:
@@ -90,11 +92,10 @@ class Gathered:
                 if prompt.digest() in self.ledger.completions:  # it was asked
                     tally.charge_prompt(prompt, ATOMIC)
         if Signal.RELATIONS in needs:
-            every = pairs_of(self)
             answers = self.answers if isinstance(seen, Failure) else seen.answers or ()
             pairs = answer_pairs(self.snapshot.query.text, answers)
             tally.charge_pairs(pairs)
-            tally.counts[RELATIONS] = self.relation_seconds * len(pairs) / max(1, len(every))
+            tally.counts[RELATIONS] = self.relation_seconds * len(pairs) / max(1, len(self.pairs))
 
     def row(self, condition: str) -> EvidenceRow:
         """What is written down of it."""
@@ -162,14 +163,9 @@ def gather(
             reranking=None if isinstance(one, Failure) else one.reranking,
             poisoned_sites=sites_of_planted(snapshot),
         )
-        seconds = sum(ledger.seconds.get(pair, 0.0) for pair in pairs_of(item))
+        seconds = sum(ledger.seconds.get(pair, 0.0) for pair in item.pairs)
         gathered.append(replace(item, relation_seconds=seconds))
     return gathered
-
-
-def pairs_of(gathered: Gathered) -> list[AnswerPair]:
-    """The pairs that relating the answers asks for."""
-    return answer_pairs(gathered.snapshot.query.text, gathered.answers)
 
 
 def rounded(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:

@@ -56,35 +56,27 @@ class _Question(BaseModel):
     long_gen: PageText = ""
 
 
-def is_targets(item: dict[str, Any]) -> bool:
-    """Whether an item is an entry of PoisonedRAG's file, or all of one."""
-    entries = (value for value in item.values() if isinstance(value, dict))
-    return FALSE_PASSAGES in item or any(FALSE_PASSAGES in entry for entry in entries)
-
-
 def item_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord] | None:
-    """The snapshots of an item of either kind, None for an item of neither."""
-    if CONTEXT in item:
-        return question_records(item, limits)
-    return target_records(item, limits) if is_targets(item) else None
-
-
-def question_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord]:
-    """Yield the one snapshot of an item, or the item with why it cannot be used.
+    """The snapshots of an item, in file order, or with why it cannot be used; None for an item of
+    neither kind. Of PoisonedRAG's file each entry is a snapshot without documents.
 
     Documents are ranked as listed. The day is that of the question id, where it has one
     (`20231013_1`). Questions for a long answer carry the tag `long_form`.
     """
-    members = {name: value for name, value in item.items() if name != FALSE_PASSAGES}
-    yield _record(members, limits)
+    if CONTEXT in item:
+        members = {name: value for name, value in item.items() if name != FALSE_PASSAGES}
+        return iter([_record(members, limits)])
+    entries = [item] if FALSE_PASSAGES in item else list(item.values())
+    if not any(isinstance(entry, dict) and FALSE_PASSAGES in entry for entry in entries):
+        return None
+    return (_record(_as_target(entry), limits) for entry in entries)
 
 
-def target_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord]:
-    """Yield a snapshot without documents per entry, in file order; or the entry with why not."""
-    for entry in [item] if FALSE_PASSAGES in item else item.values():
-        if isinstance(entry, dict):
-            entry = {name: entry[name] for name in _OF_TARGETS if name in entry}
-        yield _record(entry, limits)
+def _as_target(entry: Any) -> Any:
+    """What an entry of PoisonedRAG's file says, where it is one."""
+    if not isinstance(entry, dict):
+        return entry
+    return {name: entry[name] for name in _OF_TARGETS if name in entry}
 
 
 def literal(value: object) -> object:
@@ -147,9 +139,7 @@ def expanded_answers(
     Such wordings are machine-made: one that is part of the target, or has it as a part, would
     score an attack as a right answer, so it is dropped; the target itself is never expanded.
     """
-    kept = [e for e in expansions if target is None or not _overlap(e, target)]
+    kept = [
+        e for e in expansions if target is None or not (contains(e, target) or contains(target, e))
+    ]
     return tuple(dict.fromkeys([*answers, *kept]))
-
-
-def _overlap(one: str, other: str) -> bool:
-    return contains(one, other) or contains(other, one)

@@ -25,14 +25,9 @@ def salient(saliences: FloatArray, most: int) -> IntArray:
     return np.asarray(np.sort(highest))
 
 
-def lowest(probabilities: FloatArray, count: int) -> FloatArray:
-    """The at most `count` lowest of (t,) probabilities, ascending."""
-    return np.sort(probabilities)[:count]
-
-
 def lowest_mean(probabilities: FloatArray, count: int) -> float:
-    """Their mean; 0 where there is none."""
-    found = lowest(probabilities, count)
+    """The mean of the at most `count` lowest of (t,) probabilities; 0 where there is none."""
+    found = np.sort(probabilities)[:count]
     return float(found.mean()) if len(found) else 0.0
 
 
@@ -41,7 +36,7 @@ def reference_mean(probabilities: Sequence[FloatArray], count: int) -> float:
     published code takes 1,000 pairs of a question and such a text. Raises ValueError without a
     single probability.
     """
-    found = np.concatenate([np.zeros(0), *(lowest(values, count) for values in probabilities)])
+    found = np.concatenate([np.zeros(0), *(np.sort(values)[:count] for values in probabilities)])
     if not len(found):
         raise ValueError("a reference needs the probability of at least one token")
     return float(found.mean())

@@ -14,8 +14,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.protocol import Complete, LogProbs, Request, Signal, ask
-from radarstream.lab.kernels.lasso import lasso
-from radarstream.lab.kernels.log_odds import log_odds, total
+from radarstream.lab.kernels.ablations import lasso, log_odds, total
 from radarstream.lab.methods.attribution_baseline import Baseline, Judging
 from radarstream.schemas.attribution import Case
 from radarstream.schemas.evidence import FloatArray

@@ -10,7 +10,6 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.defenses.protocol import Asking, Complete, Reordering, ask
 from radarstream.defenses.retrieval.pools import checked_pool, judged_first, reranked
 from radarstream.lab.insights import ATTENTION, AttentionQuery, Insights
-from radarstream.lab.kernels.attention_shares import ascending, most_attended
 from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
@@ -59,7 +58,8 @@ class AttentionVariance:
         shares = np.full(count, np.nan)
         order = np.arange(judged)
         for _ in range(2):
-            order = order[ascending((yield from self.look(pool, order, shares)))]
+            found = yield from self.look(pool, order, shares)
+            order = order[np.argsort(found, kind="stable")]
         suspects: set[int] = set()
         while len(suspects) < self.max_corruptions:
             found = yield from self.look(pool, order, shares)
@@ -92,3 +92,12 @@ class AttentionVariance:
         (found,) = yield from ask(Insights((AttentionQuery(prompt, reply.text),)))
         shares[order] = found
         return np.asarray(found)
+
+
+def most_attended(shares: FloatArray, threshold: float) -> int | None:
+    """Place of the largest of (n,) percentages, n >= 1; None if their population variance, in
+    percent squared, is at most `threshold`. Of equal ones the last.
+    """
+    if shares.var() <= threshold:
+        return None
+    return len(shares) - 1 - int(np.argmax(shares[::-1]))

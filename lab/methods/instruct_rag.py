@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.answering import Stateless, all_kept, concluded
-from radarstream.defenses.protocol import Asking, Complete, Defending, Signal, ask
+from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task, conclusion
 from radarstream.schemas.snapshot import STRICT
@@ -43,15 +43,9 @@ class InstructRag(Stateless):
         passages = tuple(document.passage for document in evidence.documents)
         answer = yield from ask(Complete(Task.ANSWER_WITH_RATIONALE, question, passages))
         if self.extract and not answer.abstained:
-            answer = yield from _conclusion_of(question, answer.text)
+            if (ending := conclusion(answer.text)) is not None:
+                answer = AtomicAnswer(ending)
+            else:  # not final: it words what is decided already
+                read = Complete(Task.ATOMIC_ANSWER, question, (answer.text,), final=False)
+                answer = yield from ask(read)
         return concluded(documents, answer), state
-
-
-def _conclusion_of(question: str, rationale: str) -> Asking[AtomicAnswer]:
-    """The answer that a rationale gives. Asking for it is not final: it words what is decided
-    already.
-    """
-    ending = conclusion(rationale)
-    if ending is not None:
-        return AtomicAnswer(ending)
-    return (yield from ask(Complete(Task.ATOMIC_ANSWER, question, (rationale,), final=False)))

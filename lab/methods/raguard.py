@@ -20,7 +20,7 @@ from radarstream.defenses.protocol import (
     ask,
 )
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.lab.methods.perplexity import surprise
+from radarstream.lab.kernels.ablations import surprise
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
@@ -99,21 +99,14 @@ class RaguardLeaveOneOut:
         points = yield from ask(Embed(answers))
         signals = [np.round(1.0 - points[1:] @ points[0], DECIMALS)]
         if self.entropy:
-            uncertain = yield from self.uncertainties(rows, answers)
+            read = (answer[: self.characters] for answer in answers)
+            asked = tuple(LogProbs((row,), part) for row, part in zip(rows, read, strict=True))
+            told = yield from ask(LogProbsAll(asked))
+            uncertain = np.array([surprise(logs) for logs in told])
             signals.append(np.round(uncertain[0] - uncertain[1:], DECIMALS))
         found = np.full(judged, np.nan)
         found[known] = np.sum([standard_scores(signal) for signal in signals], axis=0)
         return found
-
-    def uncertainties(
-        self, rows: tuple[Complete, ...], answers: tuple[str, ...]
-    ) -> Asking[FloatArray]:
-        """(m,) of each answer under the passages that it was given from."""
-        asked = tuple(
-            LogProbs((row,), answer[: self.characters])
-            for row, answer in zip(rows, answers, strict=True)
-        )
-        return np.array([surprise(logs) for logs in (yield from ask(LogProbsAll(asked)))])
 
 
 def asked_from(pool: CandidatePool, passages: tuple[str, ...]) -> Complete:

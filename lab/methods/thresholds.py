@@ -8,13 +8,23 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Norms, Request, Signal, ask
+from radarstream.defenses.protocol import (
+    Complete,
+    LogProbs,
+    LogProbsAll,
+    Norms,
+    Request,
+    Signal,
+    ask,
+)
+from radarstream.lab.kernels.ablations import surprise
 from radarstream.lab.methods.attribution_baseline import Baseline, Judging
-from radarstream.lab.methods.perplexity import perplexities
 from radarstream.schemas.attribution import Case
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 
+NOTHING_BEFORE: Final = Complete(Task.BARE_TEXT, "", (), final=False)
 _UNCALIBRATED: Final = "no threshold: nothing to compare with until benign texts are measured"
 
 
@@ -94,5 +104,13 @@ class Perplexity(Thresholded):
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_PROBABILITIES})
 
     def measured(self, texts: tuple[str, ...]) -> Generator[Request, Any, FloatArray]:
-        """(n,) perplexities, 1 at least; 1 as well for a text without a character to read."""
-        return (yield from perplexities([text[: self.characters] for text in texts]))
+        """(n,) perplexities, 1 at least; 1 as well for a text without a character to read. Equal
+        texts are read once.
+        """
+        readable = [text[: self.characters].strip() for text in texts]
+        asked = [text for text in dict.fromkeys(readable) if text]
+        requests = tuple(LogProbs((NOTHING_BEFORE,), text) for text in asked)
+        found = {"": 1.0}
+        for text, logs in zip(asked, (yield from ask(LogProbsAll(requests))), strict=True):
+            found[text] = float(np.exp(surprise(logs)))
+        return np.array([found[text] for text in readable])

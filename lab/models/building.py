@@ -12,7 +12,6 @@ from typing import Annotated, Final, Literal, assert_never
 
 from pydantic import Field, ValidationError
 
-from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.response_cache import (
     ROWS,
     Cached,
@@ -32,7 +31,10 @@ from radarstream.lab.insights import (
     TokenSalience,
     gram_matrices,
 )
+from radarstream.lab.models import causal_substitute
+from radarstream.lab.models.gradient_encoder import GradientEncoder
 from radarstream.lab.models.leave_one_out import AblatedAttention
+from radarstream.lab.models.masked_language_model import MaskedLanguageModel
 from radarstream.lab.models.scripted_networks import (
     ScriptedAttention,
     ScriptedGradients,
@@ -40,6 +42,7 @@ from radarstream.lab.models.scripted_networks import (
 )
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.models.token_gradients import TokenGradients
+from radarstream.lab.models.transformers_attention import TransformersAttention
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.settings.loading import problems
 from radarstream.pipelines.settings.models import ModelName
@@ -186,25 +189,12 @@ def build_network(
     """
     match settings:
         case s.SentenceEmbedder():
-            from radarstream.lab.models.gradient_encoder import GradientEncoder
-
-            encoder = GradientEncoder(settings.model)
-            encoder.check()
-            return encoder
+            return GradientEncoder(settings.model).checked()
         case Transformers() if name == MASKED:
-            from radarstream.lab.models.masked_language_model import MaskedLanguageModel
-
-            model = MaskedLanguageModel(settings.model)
-            model.check()
-            return model
+            return MaskedLanguageModel(settings.model).checked()
         case Transformers():
-            insist_on("torch", "transformers")
-            from radarstream.lab.models.transformers_attention import TransformersAttention
-
-            return TransformersAttention(model_directory(settings.model))
+            return TransformersAttention(settings.model).checked()
         case CausalSubstitute():
-            from radarstream.lab.models import causal_substitute
-
             return causal_substitute.CausalSubstitute(settings.model_path, settings.threads)
         case LeaveOneOut():
             if tokens is None:

@@ -55,8 +55,13 @@ class GradientEncoder(LocalNetwork):
             return np.empty((0, 2, 2))
         if len({query.runs for query in queries}) > 1:
             raise ModelError("queries of one call must have equally many runs")
-        with self._lock:
-            rows = self._gradients(queries)
+        with self.failing(f"gradients of {len(queries)} passages"):
+            network = self.network()
+            from radarstream.lab.models.gradient_runs import gradients_of_runs
+
+            if any(not 0 <= query.layer < len(network.norms) for query in queries):
+                raise ModelError(f"the encoder's layers are 0 to {len(network.norms) - 1}")
+            rows = gradients_of_runs(network, queries)
         grams = rows @ rows.transpose(0, 2, 1)
         grams[~np.isfinite(grams).all(axis=(1, 2))] = np.nan
         return np.asarray(grams)
@@ -65,28 +70,11 @@ class GradientEncoder(LocalNetwork):
         """Per query the tokens of its passage, as far as the encoder reads. Raises ModelError."""
         if not queries:
             return []
-        with self._lock:
-            return self._saliences(queries)
+        with self.failing(f"saliences of {len(queries)} passages"):
+            network = self.network()
+            from radarstream.lab.models.gradient_runs import saliences_of
 
-    def _gradients(self, queries: Sequence[ProbeQuery]) -> FloatArray:
-        network = self.network()
-        from radarstream.lab.models.gradient_runs import gradients_of_runs
-
-        if any(not 0 <= query.layer < len(network.norms) for query in queries):
-            raise ModelError(f"the encoder's layers are 0 to {len(network.norms) - 1}")
-        try:
-            return gradients_of_runs(network, queries)
-        except (RuntimeError, ValueError, IndexError) as error:
-            raise ModelError(f"gradients of {len(queries)} passages failed: {error}") from error
-
-    def _saliences(self, queries: Sequence[SalienceQuery]) -> list[tuple[TokenSalience, ...]]:
-        network = self.network()
-        from radarstream.lab.models.gradient_runs import saliences_of
-
-        try:
             return saliences_of(network, queries)
-        except (RuntimeError, ValueError, IndexError) as error:
-            raise ModelError(f"saliences of {len(queries)} passages failed: {error}") from error
 
     def _read(self, directory: Path) -> Any:
         from radarstream.lab.models import gradient_network

@@ -46,9 +46,7 @@ class Network:
 def bundled_network(directory: Path, device: str | None) -> Network:
     """MiniLM, whose embedding is the mean of its tokens' states; transformers alone runs it."""
     from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
     model = AutoModel.from_pretrained(
         str(directory), local_files_only=True, attn_implementation=ATTENTION
     )
@@ -67,9 +65,7 @@ def sentence_network(directory: Path, device: str | None) -> Network:
     """Any model of sentence-transformers, its embeddings before they are brought to length 1."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Normalize
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
     whole = SentenceTransformer(
         str(directory),
         device="cpu",

@@ -12,11 +12,10 @@ from typing import Final
 import numpy as np
 
 from radarstream.connectors.models.wrapping import TokenScorer
-from radarstream.lab.insights import AttentionQuery
-from radarstream.lab.models.attention_shares import first_line, percentages
+from radarstream.lab.insights import AttentionQuery, percentages
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import ContinuationQuery, Prompt
+from radarstream.schemas.prompt import ContinuationQuery
 
 LEAST: Final = -100.0  # logarithm of a probability; less counts as this
 
@@ -38,12 +37,14 @@ class AblatedAttention:
 
     def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
         """Per query (n,) percentages, in order. Raises ModelError."""
-        said = [first_line(query.answer) for query in queries]
-        asked = [
-            ContinuationQuery((query.prompt, *without_each(query.prompt)), answer)
-            for query, answer in zip(queries, said, strict=True)
-            if answer and query.prompt.passages
-        ]
+        said = [query.first_line for query in queries]
+        asked = []
+        for query, answer in zip(queries, said, strict=True):
+            prompt, shown = query.prompt, query.prompt.passages
+            if answer and shown:
+                without = (shown[:place] + shown[place + 1 :] for place in range(len(shown)))
+                prompts = (prompt, *(replace(prompt, passages=fewer) for fewer in without))
+                asked.append(ContinuationQuery(prompts, answer))
         found = iter(self.tokens.log_probs(asked) if asked else ())
         return [
             self._shares(next(found), len(query.prompt.passages))
@@ -57,12 +58,3 @@ class AblatedAttention:
             raise ModelError(f"{self.model_id} did not get a row of numbers per prompt")
         whole, *without = logs.clip(LEAST, 0.0).sum(axis=1)
         return percentages(np.maximum(whole - np.array(without), 0.0))
-
-
-def without_each(prompt: Prompt) -> list[Prompt]:
-    """The prompt without each of its passages in turn, the others as they are."""
-    passages = prompt.passages
-    return [
-        replace(prompt, passages=passages[:place] + passages[place + 1 :])
-        for place in range(len(passages))
-    ]

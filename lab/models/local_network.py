@@ -1,12 +1,14 @@
 """What networks of transformers in this process share: their weights, when they load, one lock."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 from radarstream.connectors.models.local_weights import forbid_hub_access, model_directory
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.plugins import insist_on
 
 
@@ -40,11 +42,28 @@ class LocalNetwork(ABC):
         insist_on("torch", "transformers")
         _ = self.directory
 
+    def checked(self) -> Self:
+        """The network, after `check`."""
+        self.check()
+        return self
+
+    @contextmanager
+    def failing(self, doing: str) -> Iterator[None]:
+        """One call at a time; what torch raises becomes a ModelError."""
+        with self._lock:
+            try:
+                yield
+            except (RuntimeError, ValueError, IndexError) as error:
+                raise ModelError(f"{doing} failed: {error}") from error
+
     def network(self) -> Any:
         """The network, loading on first use. Raises ConfigurationError."""
         if self._network is None:
             self.check()
             forbid_hub_access()
+            from transformers.utils import logging
+
+            logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through logs
             try:
                 self._network = self._read(self.directory)
             except (OSError, ValueError, RuntimeError) as error:

@@ -48,7 +48,7 @@ class MaskedLanguageModel(LocalNetwork):
         """Per query (s,) probabilities, in order. Raises ModelError."""
         if not queries:
             return []
-        with self._lock:
+        with self.failing("reading hidden words"):
             self._tokenizer, self._model, self._longest = self.network()
             hidden = [list(self._hidden(query)) for query in queries]
             found = iter(self._probabilities([each for row in hidden for each in row]))
@@ -86,10 +86,7 @@ class MaskedLanguageModel(LocalNetwork):
         for part in split(
             order, lambda part, i: (len(part) + 1) * len(hidden[i].ids) > _MOST_TOKENS
         ):
-            try:
-                found[part] = self._forward([hidden[index] for index in part])
-            except (RuntimeError, ValueError, IndexError) as error:
-                raise ModelError(f"{len(part)} hidden words failed: {error}") from error
+            found[part] = self._forward([hidden[index] for index in part])
         if not np.isfinite(found).all():
             raise ModelError("the masked language model returned a probability that is not finite")
         return np.minimum(found, 1.0)
@@ -113,9 +110,7 @@ class MaskedLanguageModel(LocalNetwork):
         """The tokenizer, the model, and how many tokens it reads."""
         import torch
         from transformers import AutoModelForMaskedLM, AutoTokenizer
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
         device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
         tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
         model = AutoModelForMaskedLM.from_pretrained(str(directory), local_files_only=True)

@@ -20,8 +20,8 @@ from radarstream.lab.insights import (
     ProbeQuery,
     SalienceQuery,
     TokenSalience,
+    percentages,
 )
-from radarstream.lab.models.attention_shares import first_line, percentages
 from radarstream.schemas.evidence import FloatArray
 
 PARAMETERS: Final = 16
@@ -68,13 +68,12 @@ class ScriptedAttention(Scripted):
     def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
         """Per query (n,) percentages, in order. Raises ModelError where told to."""
         self.begin(queries)
-        return [_shares(query) for query in queries]
-
-
-def _shares(query: AttentionQuery) -> FloatArray:
-    said = set(_spoken(first_line(query.answer)))
-    counts = [sum(word in said for word in _spoken(text)) for text in query.prompt.passages]
-    return percentages(np.array(counts, np.float64))
+        found = []
+        for query in queries:
+            said, texts = {*_spoken(query.first_line)}, query.prompt.passages
+            counts = [sum(word in said for word in _spoken(text)) for text in texts]
+            found.append(percentages(np.array(counts, np.float64)))
+        return found
 
 
 def _spoken(text: str) -> list[str]:

@@ -6,11 +6,9 @@ one length it needs two thirds of the time of the numpy network. Both agree to 1
 Only encoders with a vocabulary of words and their pieces, such as the BERT family, are read.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from radarstream.connectors.models.batching import by_length
 from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 from radarstream.lab.models.gradient_encoder import GradientEncoder
-from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 
 _BATCH: Final = 64  # texts that are read at once
@@ -39,7 +37,6 @@ class TokenGradients:
     def __init__(self, model: str | Path | None = None) -> None:
         self._embedder = SentenceEmbedder(model)
         self._encoder = GradientEncoder(model)
-        self._lock = Lock()
 
     @property
     def model_id(self) -> str:
@@ -53,7 +50,7 @@ class TokenGradients:
         rows = [self._framed(tokens) for tokens in self.tokens(texts)]
         found = np.empty((len(rows), self.substitute_rows.shape[1]))
         for part in by_length([len(row) for row in rows], _BATCH):
-            with self._failing(len(part)), torch.inference_mode():
+            with self._encoder.failing("reading texts in torch"), torch.inference_mode():
                 found[part] = self._unit([rows[place] for place in part]).double().cpu()
         return found
 
@@ -102,20 +99,12 @@ class TokenGradients:
             return []
         network = self._network
         wanted = torch.as_tensor(np.asarray(directions, np.float32), device=network.device)
-        with self._failing(len(rows)), torch.enable_grad(), watched(network.words) as calls:
+        failing = self._encoder.failing("reading texts in torch")
+        with failing, torch.enable_grad(), watched(network.words) as calls:
             value = (self._unit(rows) * wanted).sum()
             (found,) = torch.autograd.grad(value, [words for _, words in calls])
         values = np.asarray(found.double().cpu())
         return [each[1 : len(row) - 1] for each, row in zip(values, rows, strict=True)]
-
-    @contextmanager
-    def _failing(self, count: int) -> Iterator[None]:
-        """One call of the network at a time; what torch raises becomes a ModelError."""
-        with self._lock:
-            try:
-                yield
-            except RuntimeError as error:
-                raise ModelError(f"reading {count} texts in torch failed: {error}") from error
 
     def _unit(self, rows: Sequence[Sequence[int]]) -> Any:
         """(m, d) embeddings of framed tokens, brought to unit length."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 from unicodedata import category
@@ -18,11 +17,10 @@ from radarstream.connectors.models.rendering import (
     completion_text,
     ever_shorter,
 )
-from radarstream.lab.insights import AttentionQuery
-from radarstream.lab.models.attention_shares import first_line, percentages
+from radarstream.lab.insights import AttentionQuery, percentages
+from radarstream.lab.models.local_network import LocalNetwork
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.prompt import Prompt
 
 _VERSION: Final = "attention-1"  # part of model_id: what is summed
@@ -32,47 +30,50 @@ Span = tuple[int, int]  # characters, start and stop
 _MARK: Final = re.compile("\ue000([0-9]+)\ue000")
 
 
-@dataclass(frozen=True, slots=True)
-class TransformersAttention:
+class TransformersAttention(LocalNetwork):
     """Attention of the tokens of an answer to the tokens of each passage.
 
     The weights are averaged over all layers and heads, and summed over the tokens of the answer's
     first line and over a passage's tokens. Tokens without a letter or a digit count on neither
     side. Prompts are read one by one, so that no batch changes a result: as chat messages when the
     tokenizer has a template for them, else as few-shot completions. Where a prompt does not fit the
-    model, its passages are cut in half until it does. `device` is a torch device, by default CUDA
-    where present. The weights are loaded by the first call and shared in the process.
+    model, its passages are cut in half until it does.
     """
-
-    model_path: Path
-    device: str | None = None
 
     @property
     def model_id(self) -> str:
-        """What is summed, directory name and checksum of its files, and how prompts are rendered.
-        Raises ModelError without a directory.
-        """
-        if not self.model_path.is_dir():
-            raise ModelError(f"no model directory at {self.model_path}")
-        weights = f"{self.model_path.name}@{weights_digest(self.model_path)}"
+        """What is summed, name and checksum of the weights, and how prompts are rendered."""
+        weights = f"{self.directory.name}@{weights_digest(self.directory)}"
         return f"{_VERSION}/transformers/{weights}/{RENDERING_VERSION}"
-
-    def warm_up(self) -> None:
-        """Load the weights. Raises ModelError."""
-        loaded(self.model_path, self.device)
 
     def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
         """Per query (n,) percentages, in order. Raises ModelError."""
         if not queries:
             return []
-        model, tokenizer = loaded(self.model_path, self.device)
+        with self._lock:
+            model, tokenizer = self.network()
+            return [self._shares(model, tokenizer, query) for query in queries]
+
+    def _read(self, directory: Path) -> tuple[Any, Any]:
+        """Model and tokenizer."""
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
         if not tokenizer.is_fast:
-            raise ModelError("the tokenizer does not tell where in a text its tokens are")
-        return [self._shares(model, tokenizer, query) for query in queries]
+            raise ValueError("the tokenizer does not tell where in a text its tokens are")
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            directory,
+            local_files_only=True,
+            dtype=torch.float32 if device == "cpu" else torch.bfloat16,
+            attn_implementation="eager",  # others do not tell their weights
+        )
+        return model.to(device).eval(), tokenizer
 
     def _shares(self, model: Any, tokenizer: Any, query: AttentionQuery) -> FloatArray:
         count = len(query.prompt.passages)
-        read = self._read(model, tokenizer, query)
+        read = self._tokens(model, tokenizer, query)
         asking = read.words.copy()
         asking[: read.prompt_tokens] = False
         if not asking.any() or not read.words[: read.prompt_tokens].any():
@@ -81,11 +82,11 @@ class TransformersAttention:
         attended = weights[asking[read.prompt_tokens :]].sum(axis=0) * read.words
         return percentages(np.array([attended[read.within(span)].sum() for span in read.passages]))
 
-    def _read(self, model: Any, tokenizer: Any, query: AttentionQuery) -> "_Read":
+    def _tokens(self, model: Any, tokenizer: Any, query: AttentionQuery) -> "_Read":
         """The tokens of prompt and answer, passages cut until all fits. Raises ModelError."""
         limit = getattr(model.config, "max_position_embeddings", None)
         for prompt in ever_shorter(query.prompt):
-            read = _tokens(tokenizer, prompt, query.answer)
+            read = _tokens(tokenizer, prompt, query.first_line)
             if limit is None or len(read.ids) <= limit:
                 return read
         raise ModelError(f"a prompt and its answer do not fit {limit} positions")
@@ -109,30 +110,6 @@ class _Read:
         return np.asarray((starts < span[1]) & (stops > span[0]))
 
 
-@lru_cache(maxsize=4)
-def loaded(model_path: Path, device: str | None = None) -> tuple[Any, Any]:
-    """Model and tokenizer of a directory, once in the process. Raises ModelError,
-    ConfigurationError.
-    """
-    with naming_extra():
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(model_path, local_files_only=True)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            model_path,
-            local_files_only=True,
-            dtype=torch.float32 if device == "cpu" else torch.bfloat16,
-            attn_implementation="eager",  # others do not tell their weights
-        )
-        return model.to(device).eval(), tokenizer
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise ModelError(f"cannot load {model_path}: {error}") from error
-
-
 def prompt_text(tokenizer: Any, prompt: Prompt) -> str:
     """A prompt as text: chat messages if the tokenizer has a template for them."""
     if getattr(tokenizer, "chat_template", None):
@@ -143,10 +120,9 @@ def prompt_text(tokenizer: Any, prompt: Prompt) -> str:
     return completion_text(prompt)
 
 
-def _tokens(tokenizer: Any, prompt: Prompt, answer: str) -> _Read:
+def _tokens(tokenizer: Any, prompt: Prompt, reply: str) -> _Read:
     text, passages = passage_places(prompt, lambda p: prompt_text(tokenizer, p))
     is_chat = bool(getattr(tokenizer, "chat_template", None))
-    reply = first_line(answer)
     whole = text + (reply if is_chat else f" {reply}")
     told = tokenizer(whole, add_special_tokens=not is_chat, return_offsets_mapping=True)
     places = np.array(told["offset_mapping"], np.intp).reshape(-1, 2)

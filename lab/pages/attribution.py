@@ -55,8 +55,12 @@ def cases_of(record: StudyRecord, store: RowStore, _: pl.DataFrame) -> Cases:
     }
     first = REFERENCE if REFERENCE in record.names else record.names[0]
 
-    def dullness(key: EventKey) -> int:
-        return -_mistakes(events[key], rows[key].get(first))
+    def dullness(key: EventKey) -> int:  # fewer texts judged wrongly; a failure is worst
+        event, row = events[key], rows[key].get(first)
+        if row is None or row.error is not None:
+            return -len(event.texts) - 1
+        counts = confusion(event, row)
+        return -counts.fp - counts.fn
 
     def show(anchor: str, key: EventKey) -> CaseView:
         judged = [rows[key][name] for name in record.names if name in rows[key]]
@@ -64,14 +68,6 @@ def cases_of(record: StudyRecord, store: RowStore, _: pl.DataFrame) -> Cases:
 
     order = f"{first} judges most texts wrongly"
     return cases_from(record.conditions, events, dullness, show, order)
-
-
-def _mistakes(event: EventRow, row: AttributionRow | None) -> int:
-    """Texts judged wrongly; a failure is worst."""
-    if row is None or row.error is not None:
-        return len(event.texts) + 1
-    counts = confusion(event, row)
-    return counts.fp + counts.fn
 
 
 def _case(
@@ -157,12 +153,9 @@ def _judged(row: AttributionRow, score: TextScore | None, place: int) -> Entry:
     if row.error is not None or place > row.scope:
         return Entry("–")
     flagged = score is not None and score.flagged
-    quantities = ("score", "semantic", "generation")
-    told = [
-        f"{words} {value:.2f}"
-        for words, name in zip(("score", "question", "influence"), quantities, strict=True)
-        if (value := getattr(score, name, None)) is not None
-    ]
+    words = {"score": "score", "semantic": "question", "generation": "influence"}
+    known = {word: getattr(score, name, None) for name, word in words.items()}
+    told = [f"{word} {value:.2f}" for word, value in known.items() if value is not None]
     return Entry("flagged" if flagged else "kept", ", ".join(told), "strong" if flagged else "")
 
 

@@ -23,6 +23,7 @@ from radarstream.lab.retrieval.scoring import RetrievalResults, frame_of, scored
 from radarstream.lab.retrieval.tables import tables_of
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import PassageRow, RowStore
+from radarstream.lab.study.specs import Spec
 from radarstream.schemas.retrieval import JudgedCandidate
 
 
@@ -84,7 +85,7 @@ def _case(
         tuple(tags_of(hits, len(sound), failed, "planted texts pass", attacked=bool(pool.planted))),
         tuple(facts_of(pool.labels)),
         ("reranker", "before", "answer"),
-        tuple(_answer(pool, answers[name]) for name in record.names if name in answers),
+        tuple(_answer(pool, answers[m.name], m) for m in record.methods if m.name in answers),
         ("is", "similarity", *names),
         texts,
         len(pool.candidates) - len(texts),
@@ -123,9 +124,9 @@ def _place(judged: JudgedCandidate | None) -> Entry:
     return Entry(str(judged.rank), ", ".join(words), "strong" if judged.kept else "")
 
 
-def _answer(pool: PoolRow, row: GuardedRow) -> tuple[Entry, ...]:
+def _answer(pool: PoolRow, row: GuardedRow, method: Spec) -> tuple[Entry, ...]:
     said = Entry(f"failed: {row.error}") if row.error else answer_entry(row.answer, pool.labels)
-    return Entry(row.behind), Entry(row.before), said
+    return Entry(method.how), Entry(method.method), said
 
 
 RETRIEVAL: Final = Display(

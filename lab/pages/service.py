@@ -1,9 +1,7 @@
 """The page of a study of a service: what attackers get, and what readers lose."""
 
-from collections.abc import Iterator
 from typing import Final
 
-from radarstream.lab.pages.charts import Share, measured
 from radarstream.lab.pages.leads import Lead, lead_of
 from radarstream.lab.pages.studies import Display
 from radarstream.lab.service.records import FILES
@@ -17,27 +15,15 @@ READERS: Final = "recall_lex of readers"
 def leads(results: ServiceResults) -> list[Lead]:
     """What attackers get in each stream, and what readers find where nobody attacks."""
     readers = lead_of(results.on(BENIGN), BENIGN, ("leaked", "recall_lex"), ("", READERS))
-    found = [
-        Lead(stream, (words, READERS), bad, readers.good)
-        for stream in results.attacked
-        for words, bad in _got(results, stream)
-    ]
+    found = []
+    for stream in results.attacked:
+        kind, cells = stream.partition(":")[0], results.on(stream)
+        got = ("leaked", "verbatim leaks") if kind == "leakage" else ("fooled", "attack success")
+        probes = [cell for cell in results.probes if cell.condition == stream]
+        told = lead_of(probes, stream, ("exact_members",) * 2, ("hidden words told", READERS))
+        lead = told if told.bad else lead_of(cells, stream, (got[0],) * 2, (got[1], READERS))
+        found += [Lead(stream, lead.words, lead.bad, readers.good)] if lead.bad else []
     return found or [Lead(BENIGN, ("", READERS), {}, readers.good)]
-
-
-def _got(results: ServiceResults, stream: str) -> Iterator[tuple[str, dict[str, Share]]]:
-    """What attackers get in a stream under each policy, and what that is."""
-    probing = {name: results.probing(name, stream) for name in results.methods}
-    told = {n: measured(p.rates["exact_members"]) for n, p in probing.items() if p is not None}
-    kind = stream.partition(":")[0]
-    column, words = ("leaked", "verbatim leaks") if kind == "leakage" else (
-        "fooled", "attack success"
-    )  # fmt: skip
-    found = {c.contender: measured(c.rates[column]) for c in results.on(stream)}
-    for name, shares in (("hidden words told", told), (words, found)):
-        if known := {method: share for method, share in shares.items() if share is not None}:
-            yield name, known
-            return
 
 
 SERVICE: Final = Display(

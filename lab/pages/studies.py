@@ -1,7 +1,5 @@
-"""What the pages of all studies share: how rows become results, and results a page and tables.
-
-A kind of study brings a `Kind`. Its page has a sentence, an opening plot, panels, tables and
-questions one by one; the same page as Markdown, without plots and questions, is for papers.
+"""What the pages of all studies share: how rows become results, and results a page and tables. The
+same page as Markdown, without plots and questions, is for papers.
 """
 
 import re
@@ -16,15 +14,22 @@ from markupsafe import Markup
 from radarstream.connectors.files.directories import write_json
 from radarstream.lab.pages.cases import Cases
 from radarstream.lab.pages.leads import Lead, costs, opening, trade_offs
-from radarstream.lab.pages.report import model_facts, model_sentence, render
-from radarstream.lab.pages.tiers import Tier, limits, model_card, tier_of
+from radarstream.lab.pages.report import (
+    Tier,
+    limits,
+    model_card,
+    model_facts,
+    model_sentence,
+    render,
+    tier_of,
+)
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.harness import REPORT, RESULTS, TABLES
 from radarstream.lab.study.rates import Rate
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.results import Results
 from radarstream.lab.study.rows import RowStore
 from radarstream.lab.study.table import Table, TableCell, TableRow, escaped, markdown
-from radarstream.lab.study.words import words_of
 from radarstream.pipelines.pages.frame import Page
 from radarstream.pipelines.pages.safe_text import shorten, visible
 from radarstream.schemas.wording import counted_noun
@@ -80,19 +85,16 @@ class Display(Generic[ResultsT]):
         stored = {"language_model": model_card(record.models), **plain_values(results)}
         write_json(out / RESULTS, stored)
         cases = self.cases(record, store, table) if self.cases else None
-        panels = self.drawn(results)
+        leads = self.leads(results)
+        plots = [*trade_offs(leads, results.methods), *costs(results, leads[0])]
+        last = Panel("trade-off", "Trade-off and cost", TRADE_OFF, plots)
+        panels = [*self.panels(results), last]
         page = self.page(record, results, panels, cases)
         values = {"panels": panels, "tables_found": tables, "cases": cases}
         (out / REPORT).write_text(render("study.html.j2", page, **values), encoding="utf-8")
         (out / TABLES).write_text(as_markdown(record, page, tables), encoding="utf-8")
         shown = tuple(one for one in tables if not one.key.startswith((*self.long, "data")))
         return Report(results, table, stored, shown, page)
-
-    def drawn(self, results: ResultsT) -> list[Panel]:
-        """All panels."""
-        leads = self.leads(results)
-        plots = [*trade_offs(leads, results.methods), *costs(results, leads[0])]
-        return [*self.panels(results), Panel("trade-off", "Trade-off and cost", TRADE_OFF, plots)]
 
     def page(
         self, record: StudyRecord, results: ResultsT, panels: Sequence[Panel], cases: Cases | None
@@ -203,7 +205,7 @@ def as_markdown(record: StudyRecord, page: Page, tables: Sequence[Table]) -> str
         " ".join(map(plain, (page.sentence, *page.more))),
         plain(record.asked_in_words),
         plain(model_sentence(record.models)),
-        *(markdown(_visible(table)).strip() for table in tables),
+        *(markdown(table, plain).strip() for table in tables),
         "### Definitions",
         "\n".join(f"- **{term}**: {meaning}" for term, meaning in page.words.items()),
         "### Provenance",
@@ -223,13 +225,3 @@ def fenced(value: str) -> str:
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{shown}\n{fence}"
-
-
-def _visible(value: Any) -> Any:
-    """A table, or a part of one, with hidden characters of names and errors shown."""
-    if isinstance(value, tuple):
-        return tuple(_visible(part) for part in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: _visible(getattr(value, field.name)) for field in fields(value)}
-        return type(value)(**parts)
-    return shorten(value, LINE_CHARACTERS) if isinstance(value, str) else value

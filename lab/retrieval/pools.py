@@ -12,9 +12,8 @@ from radarstream.defenses.retrieval.pools import checked_pool
 from radarstream.lab.attacks.corpus import Corpus, inject, ranked
 from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.lab.attacks.protocol import BENIGN, Attack, Surface, UnattackableError
-from radarstream.lab.attacks.registry import ATTACKS, attack_named
+from radarstream.lab.attacks.registry import ATTACKS, WHITE_BOX, attack_named, white_box
 from radarstream.lab.attacks.whitebox.crafting import WhiteBox
-from radarstream.lab.attacks.whitebox.registry import WHITE_BOX, white_box
 from radarstream.lab.retrieval.records import Candidate, PoolRow
 from radarstream.lab.study.rows import PassageRow
 from radarstream.lab.study.scoring import is_correct
@@ -84,9 +83,6 @@ def white_box_of(condition: str) -> WhiteBox | None:
     return white_box(spec.method, **dict(spec.options)) if spec.method in WHITE_BOX else None
 
 
-Passages = Mapping[str, PassageRow]
-
-
 @dataclass(frozen=True)
 class Stage:
     """Questions and the corpus that is searched; `size` clean passages are in a pool."""
@@ -100,37 +96,31 @@ class Stage:
         """The pool of a question under a condition, and its texts; without an attack nothing is
         planted. Raises ModelError.
         """
-        query = snapshot.query
-        try:
-            corpus, asked, labels = self.attacked(attack, snapshot)
-        except UnattackableError as error:
-            return PoolRow(condition, query.id, query.text, detail=str(error)), []
+        query, aim = snapshot.query, self.questions.aim(snapshot)
+        corpus, asked, labels = self.questions.corpus, query.text, snapshot.labels or Labels()
+        if attack is not None:
+            try:
+                corpus = inject(corpus, attack, snapshot, count=attack.several, aim=aim)
+                labels, asked = attack.prepared(snapshot, aim), attack.asked(query.text)
+            except UnattackableError as error:
+                return PoolRow(condition, query.id, query.text, detail=str(error)), []
         mine = corpus.poison_of(query.id)
         planted = tuple(entry for entry in corpus.entries if entry.id in mine)
         clean = Corpus(tuple(entry for entry in corpus.entries if entry.id not in mine))
         near = ranked(clean, asked, self.size, models.embedder)
         texts = in_order(Query(query.id, asked), (*near, *planted), snapshot, models)
-        row = PoolRow(
-            condition,
-            query.id,
-            asked,
-            tuple(candidate(text, labels, planted=text.id in mine) for text in texts),
-            replace(labels, false_passages=()),
+        candidates = tuple(
+            Candidate(
+                text.id,
+                text.similarity or 0.0,
+                planted=text.id in mine,
+                right=text.id not in mine and is_correct(text.document.passage, labels),
+            )
+            for text in texts
         )
+        kept = replace(labels, false_passages=())
+        row = PoolRow(condition, query.id, asked, candidates, kept)
         return row, [PassageRow(text.id, text.document) for text in texts]
-
-    def attacked(
-        self, attack: Attack | None, snapshot: SearchSnapshot
-    ) -> tuple[Corpus, str, Labels]:
-        """The corpus under an attack, the question as it is asked, and the labels. Raises
-        UnattackableError.
-        """
-        if attack is None:
-            return self.questions.corpus, snapshot.query.text, snapshot.labels or Labels()
-        aim = self.questions.aim(snapshot)
-        corpus = inject(self.questions.corpus, attack, snapshot, count=attack.several, aim=aim)
-        labels, _ = attack.prepared(snapshot, aim)
-        return corpus, attack.asked(snapshot.query.text), labels
 
 
 def in_order(
@@ -147,28 +137,3 @@ def in_order(
         RankedText(texts[one.rank - 1].id, documents[one.rank - 1], near)
         for one, near in zip(pool.documents, pool.similarities, strict=True)
     ]
-
-
-def candidate(text: RankedText, labels: Labels, *, planted: bool) -> Candidate:
-    """A text of a pool."""
-    right = not planted and bool(labels.answers) and is_correct(text.document.passage, labels)
-    return Candidate(text.id, text.similarity or 0.0, planted, right)
-
-
-def snapshot_of(
-    pool: PoolRow, passages: Passages, asked: SearchSnapshot, ranks: Sequence[int] | None = None
-) -> SearchSnapshot:
-    """What a search returned: the whole pool, or the documents at the `ranks` in this order.
-    `asked` is the question as the data set has it. Documents are ranked anew from 1.
-    """
-    places = range(1, len(pool.candidates) + 1) if ranks is None else ranks
-    return SearchSnapshot(
-        Query(asked.query.id, pool.question),
-        asked.observed_at,
-        tuple(
-            replace(passages[pool.candidates[place - 1].id].document, rank=rank)
-            for rank, place in enumerate(places, start=1)
-        ),
-        asked.provenance,
-        pool.labels,
-    )

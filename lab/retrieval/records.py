@@ -67,18 +67,9 @@ class RerankingRow(StudyRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedRow(StudyRow):
-    """What the defence `before` which the reranker `behind` stands answers; None is an abstention.
-    The contender is both.
-    """
+    """What a defence behind a reranker answers; None is an abstention. The contender is both."""
 
-    behind: str
-    before: str
     answer: str | None = None
-
-
-def both(before: str, behind: str) -> str:
-    """A defence behind a reranker, as a contender."""
-    return f"{before} behind {behind}"
 
 
 FILES: Mapping[type[Any], str] = {

@@ -7,7 +7,7 @@ import numpy as np
 
 from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.defenses.registry import RERANKERS, build_defense, build_reranker
-from radarstream.lab.retrieval.records import GuardedRow, RerankingRow, both
+from radarstream.lab.retrieval.records import GuardedRow, RerankingRow
 from radarstream.lab.study.costs import ItemCosts, Ledger, Spending
 from radarstream.lab.study.rows import error_words
 from radarstream.lab.study.scoring import is_correct
@@ -105,7 +105,7 @@ def orders(
 def behind(before: str, reranker: str) -> Spec:
     """A defence behind a reranker, as a method of its own. Raises ConfigurationError."""
     build_defense(before)
-    return Spec(both(before, reranker), before, how=reranker)
+    return Spec(f"{before} behind {reranker}", before, how=reranker)
 
 
 def answered(
@@ -116,19 +116,13 @@ def answered(
     models: Models,
 ) -> list[GuardedRow]:
     """What a defence answers from what the reranker before it kept."""
-    before, behind = method.method, method.how
-    pipeline = DefensePipeline(before, build_defense(before), models, reading=reading)
+    defence = build_defense(method.method)
+    pipeline = DefensePipeline(method.method, defence, models, reading=reading)
     memory = pipeline.initial_memory()
     outcomes = pipeline.run([(snapshot, memory) for snapshot in snapshots])
     rows = []
     for snapshot, outcome in zip(snapshots, outcomes, strict=True):
-        row = GuardedRow(
-            contender=method.name,
-            condition=condition,
-            query_id=snapshot.query.id,
-            behind=behind,
-            before=before,
-        )
+        row = GuardedRow(contender=method.name, condition=condition, query_id=snapshot.query.id)
         if isinstance(outcome, Failure):
             rows.append(replace(row, error=error_words(outcome)))
         else:

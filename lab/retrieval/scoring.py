@@ -1,14 +1,7 @@
-"""What one reranking is worth, by what a study knows and the reranker does not.
-
-- *PoisonHit*: whether a planted text is among the first k; *PoisonRecall*: which share is.
-- *Clean recall*: the share of the k clean passages nearest to the question that are kept. Planted
-  texts take places, so that it falls under an attack even without a reranker.
-- *nDCG@k* with clean passages that name a right answer as the relevant ones.
-- *Apart*: the share of pairs of a planted and a clean text in which the clean one comes first; .5
-  is chance. The order by similarity turned round has 1 minus the share of the undefended order.
-- *In order*: Spearman's rank correlation between the places of clean passages by similarity and
-  in the new order; negative where they are turned round. A method that moves down whatever is
-  similar keeps planted texts out, and the best passages with them.
+"""What one reranking is worth, by what a study knows and the reranker does not: the quantities of
+docs/lab.md. A method that moves down whatever is similar keeps planted texts out, and the best
+passages with them: *apart* is the share of pairs of a planted and a clean text in which the clean
+one comes first, *in order* Spearman's rank correlation of clean passages with their similarity.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,6 +27,7 @@ from radarstream.lab.study.results import (
 )
 from radarstream.lab.study.rows import COST, RowStore
 from radarstream.lab.study.scoring import is_correct, is_fooled
+from radarstream.lab.study.specs import Spec
 
 MEASURES: Final = ("poison_recall", "clean_recall", "ndcg", "apart", "in_order")
 KEPT: Final = ("poison_kept", "clean_kept")
@@ -42,13 +36,13 @@ COLUMNS: Final = columns_of("retrieval")
 
 def frame_of(record: StudyRecord, store: RowStore) -> pl.DataFrame:
     """One line per reranking, alone, and per answer of a defence behind it."""
-    pools = store.of(PoolRow)
+    pools, methods = store.of(PoolRow), {one.name: one for one in record.methods}
     lines = [
         reranking_line(pools[row.condition, row.query_id], row, record.k)
         for row in store.of(RerankingRow).values()
     ]
     lines += (
-        answer_line(pools[row.condition, row.query_id], row)
+        answer_line(pools[row.condition, row.query_id], row, methods[row.contender])
         for row in store.of(GuardedRow).values()
     )
     return tidy(lines, COLUMNS, ("error", "answer"))
@@ -128,9 +122,9 @@ def ndcg(kept: Sequence[int], relevant: frozenset[int], k: int) -> float | None:
     return found / sum(1 / log2(place + 1) for place in range(1, min(k, len(relevant)) + 1))
 
 
-def answer_line(pool: PoolRow, row: GuardedRow) -> Values:
+def answer_line(pool: PoolRow, row: GuardedRow, method: Spec) -> Values:
     """What an answer is worth, by whole words."""
-    line = identity(row) | {"contender": row.behind, "before": row.before}
+    line = identity(row) | {"contender": method.how, "before": method.method}
     if row.error is not None:
         return line
     labels = pool.labels

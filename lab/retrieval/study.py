@@ -15,7 +15,7 @@ from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.whitebox.crafting import Checkpoint, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.methods.gmtp import Gmtp
-from radarstream.lab.retrieval.pools import Stage, snapshot_of, white_box_of
+from radarstream.lab.retrieval.pools import Stage, white_box_of
 from radarstream.lab.retrieval.records import FILES, PoolRow, RerankingRow
 from radarstream.lab.retrieval.rerankers import (
     REFERENCE,
@@ -34,7 +34,7 @@ from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.snapshot import Query, SearchSnapshot
 
 if TYPE_CHECKING:
     from radarstream.lab.study.harness import Study
@@ -164,7 +164,7 @@ class Retrieval(CorpusKind):
         """What a reranker makes of pools, or a defence of what a reranker kept."""
         if not method.how:
             for part in batched(items, AT_ONCE):
-                snapshots = [self.snapshot(condition, id_) for id_ in part]
+                snapshots = [self.searched(condition, id_) for id_ in part]
                 made = self.built[method.name]
                 bare = RerankingRow(contender=method.name, condition=condition, query_id="")
                 ledger = self.ledgers[made.needs]
@@ -172,13 +172,22 @@ class Retrieval(CorpusKind):
             return
         for part in batched(items, self.request.settings.batch.queries):
             kept = {id_: self.rows[method.how, condition, id_, 0].kept for id_ in part}
-            snapshots = [self.snapshot(condition, id_, ranks) for id_, ranks in kept.items()]
+            snapshots = [self.searched(condition, id_, ranks) for id_, ranks in kept.items()]
             reading = self.request.settings.reading
             yield len(part), answered(method, condition, snapshots, reading, self.asking)
 
-    def snapshot(
+    def searched(
         self, condition: str, query_id: str, ranks: Sequence[int] | None = None
     ) -> SearchSnapshot:
-        """A pool as search results, or those at some ranks of it."""
-        pool = self.pools[condition, query_id]
-        return snapshot_of(pool, self.passages, self.snapshots[query_id], ranks)
+        """A pool as search results, or those at some `ranks` of it, in this order; documents are
+        ranked anew from 1.
+        """
+        pool, asked = self.pools[condition, query_id], self.snapshots[query_id]
+        places = range(1, len(pool.candidates) + 1) if ranks is None else ranks
+        documents = (self.passages[pool.candidates[place - 1].id].document for place in places)
+        return replace(
+            asked,
+            query=Query(query_id, pool.question),
+            documents=tuple(replace(d, rank=rank) for rank, d in enumerate(documents, start=1)),
+            labels=pool.labels,
+        )

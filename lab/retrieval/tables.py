@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from radarstream.lab.retrieval.scoring import RetrievalResults
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.results import (
     ATTACKS,
     Result,
@@ -15,7 +16,6 @@ from radarstream.lab.study.results import (
     rates_cell,
 )
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent
-from radarstream.lab.study.words import words_of
 
 NOTES: Final = words_of("retrieval")["notes"]
 FOOLED: Final = rates_cell("fooled", "correct")

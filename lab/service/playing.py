@@ -28,7 +28,7 @@ from radarstream.pipelines.asking.retrievers import found_for
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.searching import Finding
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Embedder, Models
+from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import BudgetSpentError, RadarstreamError
 from radarstream.schemas.prompt import Completion, ContinuationQuery
 from radarstream.schemas.snapshot import Document
@@ -58,20 +58,12 @@ def drawn(questions: Questions, members: int, others: int, seed: int) -> list[Pr
     }
     entries = list(fit.values())
     order = [entries[n] for n in np.random.default_rng((seed, 16)).permutation(len(entries))]
-    most = int(len(entries) * MOST_PROBED)
     wanted = members + others
-    scale = min(1.0, most / wanted) if wanted else 0.0
-    left_out = [
-        entry
-        for entry in order
-        if not any(is_correct(entry.document.passage, labels) for labels in known)
-    ][: int(others * scale)]
-    gone = {entry.id for entry in left_out}
-    staying = [entry for entry in order if entry.id not in gone][: int(members * scale)]
-    found = [
-        *(Probed(e.id, e.document, True) for e in staying),
-        *(Probed(e.id, e.document, False) for e in left_out),
-    ]
+    scale = min(1.0, int(len(entries) * MOST_PROBED) / wanted) if wanted else 0.0
+    silent = [e for e in order if not any(is_correct(e.document.passage, one) for one in known)]
+    left_out = silent[: int(others * scale)]
+    staying = [entry for entry in order if entry not in left_out][: int(members * scale)]
+    found = [Probed(e.id, e.document, e in staying) for e in (*staying, *left_out)]
     return [found[n] for n in np.random.default_rng((seed, 17)).permutation(len(found))]
 
 
@@ -82,10 +74,10 @@ def without(questions: Questions, probed: Sequence[Probed]) -> Questions:
     return replace(questions, corpus=Corpus(kept))
 
 
-def masked(one: Probed, proxy: Proxy, masks: int = MASKS) -> MaskedDocument:
+def masked(one: Probed, proxy: Proxy) -> MaskedDocument:
     """The document with its hardest words hidden. Raises ModelError."""
     text = cut(one.document.passage)
-    spans = chosen(text, ranked_words(text, proxy), masks)
+    spans = chosen(text, ranked_words(text, proxy))
     return MaskedDocument(one.id, text, spans, one.member)
 
 
@@ -133,21 +125,6 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Searcher:
-    """Finds documents in memory, nearest first, in a corpus a variant; `variants` are by user."""
-
-    corpora: Mapping[int, Corpus]
-    embedder: Embedder
-    variants: Mapping[str, int] = field(default_factory=dict)
-
-    def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
-        """The nearest documents, and no more. Raises ModelError."""
-        corpus = self.corpora[self.variants.get(question.user, 0)]
-        texts = ranked(corpus, question.text, wanted, self.embedder)
-        yield found_for(question, (text.document for text in texts))
-
-
-@dataclass(frozen=True)
 class Setup:
     """What services under all policies share; `wanted` is how many documents an answer rests on."""
 
@@ -162,7 +139,12 @@ class Setup:
         """
         tally = Tally()
         variants = {ask.user: ask.variant for ask in stream.asks if ask.variant}
-        searcher = Searcher(corpora, self.models.embedder, variants)
+
+        def retrieve(question: UserQuestion, wanted: int) -> Finding:
+            corpus = corpora[variants.get(question.user, 0)]
+            texts = ranked(corpus, question.text, wanted, self.models.embedder)
+            yield found_for(question, (text.document for text in texts))
+
         settings = policy.of(self.settings)
         answerer = replace(build_answerer(settings, engine=self.engine), seed=seed_of)
         asked = self.models
@@ -177,7 +159,7 @@ class Setup:
             answerer,
             pipeline=replace(answerer.pipeline, models=models),
             control=build_control(settings, models),
-            retrievers={Origin.CORPUS: searcher.retrieve},
+            retrievers={Origin.CORPUS: retrieve},
             methods=policy.method,
         )
         return Service(policy, answerer, tally, self.wanted)

@@ -137,59 +137,52 @@ def policy_of(spec: str) -> Policy:
     """
     name, _, rest = spec.partition(":")
     parts = [part.strip() for part in rest.split(",") if part.strip()]
+    known = OrchestrationSettings.model_fields
+    fields = [p for p in parts if p.partition("=")[0] in known or (name == ADAPTIVE and "=" in p)]
+    named = [part for part in parts if part not in fields]
+    try:
+        section = OrchestrationSettings.model_validate(dict(map(option, fields)))
+    except ValueError as error:
+        raise ConfigurationError(f"options of a policy: {error}") from None
+    changes = {field: getattr(section, field) for field, _ in map(option, fields)}
+    options = [f"{field}={plain(value)}" for field, value in changes.items()]
     match name:
         case "none" if not parts:
             return Policy(REFERENCE, (("policy", "none"), ("always", ())))
         case "static":
-            return _static(parts)
-        case "adaptive":
-            beside = [part for part in parts if part == SHORT[Module.TRUSTRAG]]
-            changes = _checked(dict(option(part) for part in parts if part not in beside))
-            shown = ",".join([*beside, *(f"{key}={plain(v)}" for key, v in changes.items())])
-            modules = {"modules": tuple(Module)} if beside else {}
-            named = f"{ADAPTIVE}:{shown}" if shown else ADAPTIVE
-            return Policy(named, tuple({"policy": ADAPTIVE, **changes, **modules}.items()))
-    known = ", ".join((REFERENCE, FULL, ADAPTIVE, *FAMILIES))
-    raise ConfigurationError(f"no policy {spec!r}; there are {known}; {FULL} takes modules")
+            return _static(named, changes, options)
+        case "adaptive" if set(named) <= {SHORT[Module.TRUSTRAG]}:
+            modules = {"modules": tuple(Module)} if named else {}
+            given = {"policy": ADAPTIVE, **changes, **modules}
+            return Policy(_heading(ADAPTIVE, [*named[:1], *options]), tuple(given.items()))
+    there = ", ".join((REFERENCE, FULL, ADAPTIVE, *FAMILIES))
+    raise ConfigurationError(f"no policy {spec!r}; there are {there}; {FULL} takes modules")
 
 
-def _static(parts: list[str]) -> Policy:
+def _static(named: list[str], changes: dict[str, Any], options: list[str]) -> Policy:
     modules: list[Module] = []
-    changes: dict[str, Any] = {}
     method = ""
-    for part in parts:
+    by_name = {short: module for module, short in SHORT.items()} | {m.value: m for m in Module}
+    for part in named:
         head, equals, value = part.partition("=")
-        if equals and head in OrchestrationSettings.model_fields:
-            changes |= _checked(dict([option(part)]))
-            continue
-        named = [_module(one) for one in head.split("+")]
-        if equals and named[-1] is not Module.PRIVACY:
+        for name in head.split("+"):
+            if name not in by_name:
+                known = ", ".join(SHORT.values())
+                raise ConfigurationError(f"no module {name!r}; there are {known}")
+            modules.append(by_name[name])
+        if equals and modules[-1] is not Module.PRIVACY:
             raise ConfigurationError(f"{part!r}: only privacy takes a method")
-        modules += named
         if equals and value not in MECHANISMS:
             raise ConfigurationError(f"no noise {value!r}; there is {', '.join(MECHANISMS)}")
         method = value if equals else method
     modules = modules or list(Module)
     shown = "+".join(SHORT[module] for module in Module if module in modules)
     shown = shown.replace("privacy", f"privacy={method}") if method else shown
-    options = "".join(f",{k}={plain(v)}" for k, v in changes.items())
     is_full = set(modules) == set(Module) and not method and not options
-    heading = FULL if is_full else f"{FULL}:{shown}{options}"
+    heading = _heading(FULL, [] if is_full else [shown, *options])
     given = {"policy": FULL, "modules": tuple(modules), "always": (), **changes}
     return Policy(heading, tuple(given.items()), method or EXPONENTIAL)
 
 
-def _module(name: str) -> Module:
-    by_name = {short: module for module, short in SHORT.items()} | {m.value: m for m in Module}
-    if name not in by_name:
-        raise ConfigurationError(f"no module {name!r}; there are {', '.join(SHORT.values())}")
-    return by_name[name]
-
-
-def _checked(changes: dict[str, Any]) -> dict[str, Any]:
-    """The fields as the section reads them. Raises ConfigurationError."""
-    try:
-        section = OrchestrationSettings.model_validate(changes)
-    except ValueError as error:
-        raise ConfigurationError(f"options of a policy: {error}") from None
-    return {name: getattr(section, name) for name in changes}
+def _heading(name: str, parts: list[str]) -> str:
+    return f"{name}:{','.join(parts)}" if parts else name

@@ -1,6 +1,5 @@
-"""What every reply is worth: one line per question, and one per hidden word.
-
-A study's results: every policy in every stream, what attackers got, and what readers lost.
+"""What every reply is worth: one line per question, one per hidden word, and the results of each
+policy in every stream.
 """
 
 from collections import defaultdict
@@ -50,8 +49,7 @@ class Held:
         self.asks, self.probes = store.of(AskRow), store.of(ProbeRow)
         self.passages, self.streams = store.of(PassageRow), store.of(StreamRow)
         self.replies = store.of(ReplyRow)
-        said = judgements_in(store)
-        self.judged = {(one.contender, one.condition, one.query_id): one for one in said}
+        self.judged = judgements_in(store)
 
     def planted(self, stream: str) -> frozenset[str]:
         """The ids of the texts that are planted in a stream."""
@@ -75,7 +73,7 @@ def line_of(held: Held, row: ReplyRow) -> Values:
         "raised": max(LEVELS.get(level or "", 0) for level in (planned.before, planned.after)) > 0,
         **{f"acts_{module.value}": module.value in planned.modules for module in Module},
         **answered(held, row, ask),
-        **judged_columns(held.judged.get(row.key)),
+        **judged_columns(held.judged.get((*row.key, 0))),
         **weakened(row, held.replies.get((row.contender, row.condition, ask.same_as or ""))),
     }
 
@@ -228,12 +226,8 @@ class StreamCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceResults(Results):
-    """The results of a study of a service; the groups are its streams.
-
-    `probes` are what membership probes of a stream learn under a policy, of members and of others:
-    `exact` are hidden words that are told exactly, `substring` those told up to a part of a word,
-    `whole` documents all of whose words are, `called` those that the attacker takes for members,
-    and `right` those that he judges right.
+    """The results of a study of a service; the groups are its streams. `probes` are what membership
+    probes of a stream learn under a policy, of members and of others: see `words.toml`.
     """
 
     k: int
@@ -247,8 +241,7 @@ class ServiceResults(Results):
 
     def probing(self, contender: str, stream: str) -> Result | None:
         """What membership probes of a stream learn under a policy."""
-        wanted = contender, stream
-        return next((c for c in self.probes if (c.contender, c.condition) == wanted), None)
+        return next((c for c in self.probes if c.key == (contender, stream)), None)
 
 
 def frame_of(_: StudyRecord, store: RowStore) -> pl.DataFrame:

@@ -123,7 +123,10 @@ class Services(CorpusKind):
         """The questions of a stream, and what is planted."""
         stream = self.stream(condition)
         asks = [AskRow(condition, place, ask) for place, ask in enumerate(stream.asks)]
-        return [row_of(condition, stream), *(row for row in asks if row.key not in self.asks)]
+        planted = dict.fromkeys(text.document.content_id for text in stream.planted)
+        left_out = tuple(f"{what}: {why}" for what, why in stream.left_out.items())
+        row = StreamRow(condition, tuple(planted), left_out)
+        return [row, *(one for one in asks if one.key not in self.asks)]
 
     def owed(self, method: Spec, condition: str) -> Keys:
         """A reply to every question of a stream. They are asked again together, since what a
@@ -165,21 +168,9 @@ class Services(CorpusKind):
         """Every reply."""
         answers = [
             JudgedAnswer(
-                row.contender,
-                row.condition,
-                row.ask_id,
-                self.asks[row.asked].ask.labels,
-                None if row.abstained else row.text,
-                row.error,
+                (*row.key, 0), self.asks[row.asked].ask.labels, None if row.abstained else row.text
             )
             for row in self.study.store.of(ReplyRow).values()
-            if row.asked in self.asks
+            if row.asked in self.asks and row.error is None
         ]
         return answers, {row.ask.id: row.ask.text for row in self.asks.values()}, ()
-
-
-def row_of(name: str, stream: Stream) -> StreamRow:
-    """A stream beside its questions."""
-    planted = dict.fromkeys(text.document.content_id for text in stream.planted)
-    left_out = tuple(f"{what}: {why}" for what, why in stream.left_out.items())
-    return StreamRow(name, tuple(planted), left_out)

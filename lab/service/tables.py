@@ -6,9 +6,9 @@ from typing import Final
 from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.service.policies import REFERENCE, SHORT
 from radarstream.lab.service.scoring import SIDES, ServiceResults
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.results import Result, failing, mean_cell, plain_cell, rate_cell
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, percent
-from radarstream.lab.study.words import words_of
 
 NOTES: Final = words_of("service")["notes"]
 # The columns of a table by its key, in the order of the page: head, and a rate of the results, or a

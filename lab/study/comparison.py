@@ -1,13 +1,9 @@
 """One comparison of two contenders on the same questions: differences, intervals and tests.
 
-- 95 % intervals: T. Tango's score interval (1998) of the pairs in which one side alone hits, their
-  counts divided by the design effect of the difference (see `intervals`).
-- McNemar's exact test for one answer a question (Q. McNemar, 1947): two-sided binomial test of
-  the pairs in which only one side hits.
-- Sign-flip permutation over questions for histories: under the null hypothesis the sign of a
-  question's difference is arbitrary. All sign patterns where they are few, otherwise seeded draws
-  with the add-one estimate, which never gives 0 (B. Phipson and G. Smyth, 2010).
-- Holm's step-down correction (S. Holm, 1979), valid under any dependence. SciPy has none.
+Intervals are T. Tango's score interval (1998), its counts divided by the design effect of the
+difference (see `rates`). Tests are McNemar's exact one (1947) for one answer a question, and sign
+flips over questions for histories: all patterns where they are few, otherwise seeded draws with the
+add-one estimate (B. Phipson and G. Smyth, 2010). S. Holm's correction (1979) SciPy has not.
 """
 
 from collections.abc import Sequence
@@ -62,16 +58,15 @@ class Difference:
         return self.p_holm is not None and self.p_holm < LEVEL
 
 
-def values_of(frame: pl.DataFrame, column: str) -> pl.DataFrame:
-    """The answers that are scored in a column of yes and no, their `value` 1 or 0."""
-    value = pl.col(column).cast(float).alias("value")
-    scored = frame.filter(pl.col("error").is_null() & pl.col(column).is_not_null())
-    return scored.select(*ANSWER, value)
-
-
-def paired(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
-    """Our value minus theirs, for every answer that both sides have."""
-    both = ours.join(theirs, on=list(ANSWER), how="inner", suffix="_theirs")
+def paired(ours: pl.DataFrame, theirs: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Our `value` in a column of yes and no minus theirs, for every answer scored on both sides."""
+    sides = (
+        side.filter(pl.col("error").is_null() & pl.col(column).is_not_null()).select(
+            *ANSWER, value=pl.col(column).cast(float)
+        )
+        for side in (ours, theirs)
+    )
+    both = next(sides).join(next(sides), on=list(ANSWER), how="inner", suffix="_theirs")
     return both.with_columns(value=pl.col("value") - pl.col("value_theirs"))
 
 
@@ -95,10 +90,7 @@ def differences(
     """One difference per pair of a contender's and the reference's answers, in order. `static` says
     that a question has one answer. Holm's correction takes all of them as one family.
     """
-    found = []
-    for ours, theirs in pairs:
-        values = paired(values_of(ours, column), values_of(theirs, column))
-        found.append(_difference(values, static=static, seed=seed))
+    found = [_difference(paired(*each, column), static=static, seed=seed) for each in pairs]
     corrected = iter(holm([d.p_value for d in found if d.p_value is not None]))
     return [d if d.p_value is None else replace(d, p_holm=next(corrected)) for d in found]
 
@@ -169,7 +161,7 @@ def difference_interval(gains: FloatArray, losses: FloatArray, trials: FloatArra
     """(2,) or (columns, 2): the interval of sum(gains - losses) / sum(trials) over clusters.
     `gains` and `losses` count the pairs in which one side alone hits; (-1, 1) without a pair.
     """
-    sample = Clustered.of_differences(gains, losses, trials)
+    sample = Clustered(gains - losses, gains + losses, trials)
     effective = np.asarray(sample.effective(), dtype=float)
     with np.errstate(invalid="ignore"):
         scale = np.nan_to_num(effective / trials.sum(axis=0))

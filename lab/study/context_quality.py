@@ -2,11 +2,7 @@
 
 The published metrics ask a judge about single statements (as DeepEval defines them, and ADO reports
 them). Here a statement is a sentence, and it is attributed to a text that has at least 60 % of its
-words. The numbers compare defences with each other, not with judged numbers: in particular
-faithfulness counts claims that the context supports, where a judge counts those it does not
-contradict.
-
-Emptying the context leaves faithfulness at 1 and recall at 0: never read one without the other.
+words. Emptying the context leaves faithfulness at 1 and recall at 0.
 """
 
 import re

@@ -68,8 +68,8 @@ class Spending:
 
     Completions that are the answer count as generation, those a method only reasons with as atomic
     answers, like the rounds of Sampling + MIS in Table 8 of the RADAR paper. Everything else but
-    relations, and the method's own computation, counts as selection. Where the language model
-    judges relations, its prompts count as calls and tokens, its time as that of the relations.
+    relations, and the method's own computation, counts as selection. Prompts by which the language
+    model judges relations count as calls and tokens, their time as that of the relations.
     """
 
     ledger: Ledger

@@ -19,19 +19,7 @@ from radarstream.schemas.wording import counted_noun
 
 History = tuple[SearchSnapshot, ...]
 REPEATED = "repeated"
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """An item of a file that cannot be used, and why."""
-
-    source: str
-    position: int
-    reason: str
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.source} item {self.position}: {self.detail} ({self.reason})"
+Skipped = tuple[str, str]  # why an item of a file cannot be used, and which in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +50,10 @@ class Dataset:
         """How many items were skipped and why, in a line; None if none were."""
         if not self.skipped:
             return None
-        reasons = Counter(item.reason for item in self.skipped)
+        reasons = Counter(reason for reason, _ in self.skipped)
         counted = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         items = counted_noun(len(self.skipped), "item")
-        return f"{items} skipped: {counted}; the first: {self.skipped[0]}"
+        return f"{items} skipped: {counted}; the first: {self.skipped[0][1]}"
 
 
 def load_dataset(paths: Path | Sequence[Path], limits: Limits = DEFAULT_LIMITS) -> Dataset:
@@ -84,14 +72,20 @@ def load_dataset(paths: Path | Sequence[Path], limits: Limits = DEFAULT_LIMITS) 
         moments = grouped.setdefault(snapshot.query.id, {})
         if moments.setdefault(snapshot.observed_at_ms, snapshot) is not snapshot:
             detail = "the same question at the same moment as an earlier item"
-            skipped.append(Skipped(record.source, record.position, REPEATED, detail))
+            skipped.append(in_words(record, REPEATED, detail))
     if not grouped:
-        first = f", the first: {skipped[0]}" if skipped else ""
+        first = f", the first: {skipped[0][1]}" if skipped else ""
         names = ", ".join(str(place) for place in places)
         raise ConfigurationError(f"{names} holds no usable item{first}")
     histories = tuple(_history(moments.values()) for moments in grouped.values())
-    name = "+".join(_stem(place) for place in places)
+    stems = (place.name.removesuffix(".gz") for place in places)
+    name = "+".join(stem.removesuffix(".jsonl").removesuffix(".json") for stem in stems)
     return Dataset(name, histories, digest_of(histories), tuple(skipped))
+
+
+def in_words(record: RawRecord, reason: str, detail: str) -> Skipped:
+    """An item that cannot be used, and why."""
+    return reason, f"{record.source} item {record.position}: {detail} ({reason})"
 
 
 def digest_of(histories: Iterable[Iterable[SearchSnapshot]]) -> str:
@@ -112,7 +106,7 @@ def _decoded(
             try:
                 snapshot = decode_record(record, limits=limits, now=None)
             except InputError as error:
-                skipped.append(Skipped(record.source, record.position, error.reason, error.detail))
+                skipped.append(in_words(record, error.reason, error.detail))
             else:
                 query = replace(snapshot.query, withstand=None)
                 yield record, replace(snapshot, query=query)
@@ -120,27 +114,22 @@ def _decoded(
 
 def _history(snapshots: Iterable[SearchSnapshot]) -> History:
     """One question's snapshots in time order, labelled by its attack targets if it has some."""
-    ordered = sorted(snapshots, key=lambda snapshot: snapshot.observed_at)
-    first, *rest = ordered
-    if not rest or first.labels is None or first.documents or first.observed_at != UNDATED:
-        return tuple(ordered)
+    first, *rest = ordered = sorted(snapshots, key=lambda snapshot: snapshot.observed_at)
     targets = first.labels
-    return tuple(replace(s, labels=_completed(s.labels or Labels(), targets)) for s in rest)
-
-
-def _completed(labels: Labels, targets: Labels) -> Labels:
-    if labels.target is not None:
-        return labels
-    return replace(
-        labels,
-        answers=labels.answers or targets.answers,
-        target=targets.target,
-        false_passages=targets.false_passages,
-    )
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    if not rest or targets is None or first.documents or first.observed_at != UNDATED:
+        return tuple(ordered)
+    found = []
+    for snapshot in rest:
+        labels = snapshot.labels or Labels()
+        if labels.target is None:
+            labels = replace(
+                labels,
+                answers=labels.answers or targets.answers,
+                target=targets.target,
+                false_passages=targets.false_passages,
+            )
+        found.append(replace(snapshot, labels=labels))
+    return tuple(found)
 
 
 def answer_changes(questions: Iterable[Sequence[Iterable[str]]]) -> dict[str, Rate]:

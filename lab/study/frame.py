@@ -1,20 +1,20 @@
 """The table of a study: one tidy row per contender, condition, question and step.
 
-Every rate, interval, test, plot and page is computed from such a table. `--table FILE` writes it as
-Parquet or CSV (lists joined by " | "; texts that a spreadsheet would run as formulas begin with an
-apostrophe). A value is null where a column does not apply. All studies have the columns that
-`words.toml` explains under `study`, and what it cost: the fields of `Cost`, and `seconds` in all.
-Each kind adds its own.
+Every rate, interval, test, plot and page is computed from such a table. A value is null where a
+column does not apply. All studies have the columns that `words.toml` explains under `study`, and
+what it cost: the fields of `Cost`, and `seconds` in all. Each kind adds its own.
 """
 
+import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
 from radarstream.lab.study.rows import COST, StudyRow
-from radarstream.lab.study.words import words_of
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.errors import ConfigurationError
 
@@ -25,6 +25,16 @@ TYPES: Final[Mapping[str, pl.DataType]] = {
 }  # fmt: skip
 Columns = Mapping[str, pl.DataType]
 Values = dict[str, Any]
+
+
+@cache
+def words_of(kind: str) -> dict[str, Any]:
+    """What `words.toml` says of a kind of study, of a replay (`replay`) or of `models`: `notes`
+    below tables, `words` that a page explains, `columns` of its table with types and meanings.
+    """
+    text = files(__package__).joinpath("words.toml").read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text)[kind]
+    return found
 
 
 def columns_of(kind: str) -> dict[str, pl.DataType]:

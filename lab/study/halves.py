@@ -1,12 +1,8 @@
 """The development half and the test half of every data set, decided by the question alone.
 
 A question is in the development half if the last bit of its digest is 0, else in the test half.
-Defences are chosen on the development half; only the test half supports a claim about them. A
-question is in the same half in every data set, whatever case and spacing it has there.
-
 Studies of rerankers divide the questions once more, as ProGRank does: thresholds are fitted on a
-fifth of them, the tuning split, and measured on the rest. The digest modulo 5 decides, so that each
-half has questions of both splits.
+fifth of them, the tuning split, where the digest is divisible by 5.
 """
 
 from collections.abc import Iterable
@@ -29,7 +25,7 @@ class Half(StrEnum):
 
     def holds(self, question: str) -> bool:
         """Whether a question, by its text, is asked."""
-        return self is Half.ALL or half_of(question) is self
+        return self is Half.ALL or (self is Half.TEST) == bool(question_digest(question) & 1)
 
     def described(self, questions: int) -> str:
         """What was asked, in words.
@@ -56,32 +52,18 @@ class Split(StrEnum):
         >>> Split.TUNING.holds("What is the capital of Peru?")
         False
         """
-        return self is Split.ALL or (self is Split.TUNING) == is_for_tuning(question)
+        tuning = question_digest(question) % TUNING_PARTS == 0
+        return self is Split.ALL or (self is Split.TUNING) == tuning
 
 
-def is_for_tuning(question: str) -> bool:
-    """Whether a question is one of the fifth that thresholds are fitted on."""
-    return int(question_digest(question), 16) % TUNING_PARTS == 0
-
-
-def question_digest(question: str) -> str:
-    """SHA-256, as 64 hexadecimal digits, of a question without its case and spacing.
+def question_digest(question: str) -> int:
+    """SHA-256 of a question without its case and spacing.
 
     >>> question_digest(" Who  is it? ") == question_digest("who is IT?")
     True
     """
     plain = " ".join(question.casefold().split())
-    return sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def half_of(question: str) -> Half:
-    """The half of a question.
-
-    >>> half_of("What is the capital of Peru?")
-    <Half.TEST: 'test'>
-    """
-    odd = int(question_digest(question)[-1], 16) & 1
-    return Half.TEST if odd else Half.DEVELOPMENT
+    return int.from_bytes(sha256(plain.encode("utf-8", "surrogatepass")).digest())
 
 
 def in_half(histories: Iterable[History], half: Half) -> tuple[History, ...]:

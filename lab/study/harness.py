@@ -103,7 +103,9 @@ class Study:
         kind, self.progress = self.kind, Progress()
         now = kind.describe()
         self.record = now
-        earlier = read_record(self.out, kind.name)
+        earlier = read_record(self.out)
+        if earlier is not None and earlier.kind != kind.name:
+            raise ConfigurationError(f"{self.out} holds a study of {earlier.kind}. {WAYS_OUT}")
         self.store = RowStore(self.out, kind.files)
         answers = [self.store.of(one) for one in kind.files if issubclass(one, StudyRow)]
         self.rows: ChainMap[Any, StudyRow] = ChainMap(*answers)
@@ -171,7 +173,7 @@ class Study:
             progress.doing = f"{condition}: {kind.gathers}"
             kind.stage(condition)
             yield PREPARED
-            for part in batched(kind.missing(condition), kind.batch):
+            for part in batched(kind.missing(condition), kind.request.settings.batch.snapshots):
                 yield EVIDENCE_WORK, len(part), kind.gather(condition, part)
             for method in kind.methods:
                 yield from self.answers(method, condition)
@@ -189,7 +191,6 @@ class Study:
         """Do what is left. The record holds the seconds even of a run that was stopped."""
         started = perf_counter()
         self.update(left=self.progress.total)
-        self.write_record()
         try:
             with self.store.appending() as append:
                 since = perf_counter()
@@ -203,11 +204,11 @@ class Study:
         finally:
             left = self.progress.total - self.progress.done
             self.update(left=left, seconds=self.record.seconds + perf_counter() - started)
-            self.write_record()
 
     def note(self, notes: Iterable[str]) -> None:
-        """Add to the notes on what was left out and why."""
-        self.update(notes=tuple(dict.fromkeys((*self.record.notes, *notes))))
+        """Add to the notes on what was left out and why; written with the next change."""
+        notes = tuple(dict.fromkeys((*self.record.notes, *notes)))
+        self.record = replace(self.record, notes=notes)
 
     def judge(self, judge: Generator) -> None:
         """What a judge says of answers, written down one a line; asked again at no cost."""
@@ -216,22 +217,17 @@ class Study:
         (self.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, found)))
         notes = (note for note in self.record.notes if not note.startswith(JUDGED_BY))
         self.update(notes=(*notes, JUDGED_BY + judge.model_id))
-        self.write_record()
 
     def threshold(self, name: str, measure: Callable[[], float | None]) -> float | None:
         """The threshold of a method, measured once in the life of the directory."""
         thresholds = self.record.thresholds
         if name not in thresholds and (found := measure()) is not None:
             self.update(thresholds=thresholds | {name: found})
-            self.write_record()
         return self.record.thresholds.get(name)
 
     def update(self, **changes: Any) -> None:
-        """Change fields of the record; `run` writes it before the first batch and at the end."""
+        """Change fields of the record, and store it, whole or not at all."""
         self.record = replace(self.record, **changes)
-
-    def write_record(self) -> None:
-        """Store the record; whole or not at all."""
         write_record(self.out, self.record)
 
     def note_use(self, prompt: Prompt) -> Prompt:
@@ -239,7 +235,6 @@ class Study:
         task, prompts = prompt.task.value, self.record.prompts
         if task not in prompts:
             self.update(prompts=prompts | {task: prompt_digests()[task]})
-            self.write_record()
         return prompt
 
     @property

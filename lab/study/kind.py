@@ -1,8 +1,5 @@
 """What a kind of study declares: its data, its conditions, its methods, and how one trial runs.
-
-A study is data × conditions × methods -> rows. `harness.Study` enumerates them, goes on where an
-earlier run ended, and writes everything down; a kind says what is gathered under a condition, which
-rows a method owes, and how it answers.
+`harness.Study` enumerates them, goes on where an earlier run ended, and writes everything down.
 """
 
 from abc import ABC, abstractmethod
@@ -78,7 +75,11 @@ class Kind(ABC):
     def describe(self) -> StudyRecord:
         """The record of this run alone."""
         request, stored = self.request, self.request.settings.model_dump(mode="json")
-        run = Run(request.command, code_revision(), package_versions(), stored)
+        versions = {}  # of the packages that decide a result, those that are installed
+        for package in PACKAGES:
+            with suppress(PackageNotFoundError):
+                versions[package] = version(package)
+        run = Run(request.command, code_revision(), versions, stored)
         return StudyRecord(
             **asdict(run),
             kind=self.name,
@@ -134,23 +135,9 @@ class Kind(ABC):
         """For a judge: answers, questions by id, and the ids of those that want a long answer."""
         raise NotImplementedError
 
-    @property
-    def batch(self) -> int:
-        """How many items are gathered at once."""
-        return self.request.settings.batch.snapshots
-
 
 def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
     """Consecutive parts of at most `size` items."""
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
-
-
-def package_versions() -> dict[str, str]:
-    """Versions of the packages that decide a result, those that are installed."""
-    found = {}
-    for package in PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found

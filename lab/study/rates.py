@@ -1,20 +1,11 @@
-"""Rates of answers with their intervals, computed from the table of answers.
+"""Rates of answers with their 95 % intervals, computed from the table of answers.
 
-95 % intervals of rates, for rare events and for trials in clusters.
-
-Answers to one question are not independent. So trials come in *clusters* (questions), and an
-interval counts the *effective trials*: the trials divided by the design effect (L. Kish, Survey
-Sampling, 1965), the variance of the rate over clusters by that of as many independent trials.
-
-- The effect is at least 1. Few clusters with a hit tell little about it, and none nothing. So the
-  estimate is averaged with the largest effect that the clusters can have, where all trials of a
-  cluster are alike; the estimate weighs as many clusters as are informative, the largest effect
-  one. Where all trials are hits, or none, the effective trials are therefore about the clusters.
-- A rate has Clopper and Pearson's exact interval (1934) at the effective trials, as E. L. Korn and
-  B. I. Graubard (1998) propose for surveys. Wilson's (1927) is shorter, and covers less than 93 %
-  where one to three hits are expected.
-
-`paired_intervals` has those of differences. A test simulates how often all of them hold the truth.
+Answers to one question are not independent: they are a *cluster*. An interval counts the *effective
+trials*: the trials divided by the design effect (L. Kish, Survey Sampling, 1965), at least 1. Few
+clusters with a hit tell little about it, and none nothing, so that the estimate is averaged with
+the largest effect that the clusters can have; the estimate weighs as many clusters as are
+informative, the largest effect one. A rate has Clopper and Pearson's exact interval (1934) at the
+effective trials, as E. L. Korn and B. I. Graubard (1998) propose for surveys.
 """
 
 from collections.abc import Sequence
@@ -35,22 +26,13 @@ Interval = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Clustered:
     """Trials by cluster, (clusters,) or (clusters, columns) each: how many there are, the sum of
-    their values and that of the squares of these. Clusters without a trial do not count.
+    their values and that of the squares of these. Hits have the value 1, pairs 1, -1 or 0. Clusters
+    without a trial do not count.
     """
 
     totals: FloatArray
     squares: FloatArray
     trials: FloatArray
-
-    @staticmethod
-    def of_hits(hits: FloatArray, trials: FloatArray) -> "Clustered":
-        """Trials of value 1, the hits, or 0."""
-        return Clustered(hits, hits, trials)
-
-    @staticmethod
-    def of_differences(gains: FloatArray, losses: FloatArray, trials: FloatArray) -> "Clustered":
-        """Pairs of value 1 (gains), -1 (losses) or 0."""
-        return Clustered(gains - losses, gains + losses, trials)
 
     @property
     def mean(self) -> FloatArray:
@@ -71,15 +53,11 @@ class Clustered:
             alone = count**2 * spread / (count - 1)
             estimate = np.where(alone > 1e-12, np.fmax(between / alone, 1.0), 1.0)
             largest = np.nan_to_num((self.trials**2).sum(axis=0) / count, nan=1.0)
-        found = self.informative()
+        # In how many clusters the rarer outcome occurs: a value, or its absence.
+        some, lacking = (self.squares > 0).sum(axis=0), (self.squares < self.trials).sum(axis=0)
+        found = np.minimum(some, lacking)
         effect = (found * np.nan_to_num(estimate, nan=1.0) + largest) / (found + 1)
         return np.asarray(count / effect)
-
-    def informative(self) -> FloatArray:
-        """In how many clusters the rarer outcome occurs: a value, or its absence."""
-        some = (self.squares > 0).sum(axis=0)
-        lacking = (self.squares < self.trials).sum(axis=0)
-        return np.asarray(np.minimum(some, lacking))
 
 
 def exact_interval(share: FloatArray | float, effective: FloatArray | float) -> FloatArray:
@@ -155,7 +133,7 @@ def rates_by(
             part.select(f"{side} {name}" for name in columns).to_numpy()
             for side in ("hits", "trials")
         )
-        effective = Clustered.of_hits(hits, trials).effective()
+        effective = Clustered(hits, hits, trials).effective()
         counts = zip(hits.sum(axis=0), trials.sum(axis=0), effective, strict=True)
         rates = [Rate(int(hit), int(trial), float(n)) for hit, trial, n in counts]
         found[group] = dict(zip(columns, rates, strict=True))

@@ -1,7 +1,6 @@
 """What a directory of results is results of: two runs that share one must agree on all of it."""
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -40,12 +39,10 @@ class StudyRecord:
     `kind` is that of the study, `facts` are, by their words, what else all of its runs must share.
     Later runs may add to `conditions` and `methods`. Differences are to the method `reference`.
     `command`, `revision`, `versions` and `settings` are the last run's, `runs` all that differ.
-    `code` is a digest of the code that rows depend on; `prompts` one per
-    task that was asked; `thresholds` are those that methods were given, `data` says more about the
-    data, by its words. `asked` are the ids of the questions asked last, `half` is where they were
-    taken from: rows of others may lie beside theirs. `left` is how much work a run that was cut
-    short left. `notes` say what was left out and
-    why.
+    `code` is a digest of the code that rows depend on; `prompts` one per task that was asked;
+    `thresholds` are those that methods were given, `data` says more about the data. `asked` are the
+    ids of the questions asked last, of this `half`: rows of others may lie beside theirs. `left` is
+    how much work a run that was cut short left, `notes` what was left out and why.
     """
 
     kind: str
@@ -97,8 +94,12 @@ class StudyRecord:
         found = [
             *differing(earlier.shared_with(self), self.shared_with(earlier)),
             *reworded(earlier.prompts),
-            *redefined(earlier.methods, self.methods),
         ]
+        known = {spec.name: spec for spec in earlier.methods}
+        for spec in self.methods:  # that share a name and not its meaning
+            if (before := known.get(spec.name, spec)) != spec:
+                changes = differing(asdict(before), asdict(spec), colon="")
+                found.append(f"{spec.name}: {', '.join(changes)}")
         if found:
             raise ConfigurationError(
                 f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
@@ -118,56 +119,19 @@ class StudyRecord:
         )
 
 
-def redefined(earlier: Iterable[Spec], now: Iterable[Spec]) -> Iterator[str]:
-    """Methods that share a name and not their meaning, in words."""
-    known = {spec.name: spec for spec in earlier}
-    for spec in now:
-        before = known.get(spec.name, spec)
-        if before != spec:
-            told = differing(asdict(before), asdict(spec), colon="")
-            yield f"{spec.name}: {', '.join(told)}"
-
-
 def write_record(directory: Path, record: StudyRecord) -> None:
     """Store what the study is; whole or not at all."""
     write_json(directory / RECORD, asdict(record))
 
 
-def read_record(directory: Path, kind: str) -> StudyRecord | None:
+def read_record(directory: Path) -> StudyRecord | None:
     """What an earlier run in the directory was; None if there was none. Raises ConfigurationError
-    for a damaged record and for one of another kind of study.
+    for a damaged record.
     """
-    data = stored(directory)
-    if data is None:
-        return None
-    if data["kind"] != kind:
-        raise ConfigurationError(f"{directory} holds a study of {data['kind']}. {WAYS_OUT}")
-    try:
-        return TypeAdapter(StudyRecord).validate_python(data)
-    except (ValueError, RecursionError) as error:
-        raise damaged(directory, summary(error)) from None
-
-
-def kind_of(directory: Path) -> str | None:
-    """Which kind of study a directory holds; None where it holds none."""
-    data = stored(directory)
-    return None if data is None else str(data["kind"])
-
-
-def stored(directory: Path) -> dict[str, Any] | None:
-    """What the record of a directory holds, its kind among it; None where there is none."""
     path = directory / RECORD
     if not path.exists():
         return None
     try:
-        data = json.loads(path.read_bytes())
+        return TypeAdapter(StudyRecord).validate_python(json.loads(path.read_bytes()))
     except (ValueError, RecursionError) as error:
-        raise damaged(directory, summary(error)) from None
-    if not isinstance(data, dict) or "kind" not in data:
-        raise damaged(directory, "no kind of study")
-    return data
-
-
-def damaged(directory: Path, why: str) -> ConfigurationError:
-    """That the record of a directory cannot be read."""
-    return ConfigurationError(f"{directory / RECORD} is damaged ({why}); {ADVICE}")
+        raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None

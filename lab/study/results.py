@@ -5,6 +5,7 @@ how it is shown in tables.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import attrgetter
 from typing import Final, Literal
 
 import polars as pl
@@ -37,6 +38,8 @@ class Result:
     rates: dict[str, Rate]
     means: dict[str, float | None]
     differences: dict[str, Difference]
+
+    key = property(attrgetter("contender", "condition"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,7 @@ class Results:
 
     def cell(self, contender: str, condition: str) -> Result | None:
         """The cell of a method and a condition; None where there is none."""
-        wanted = contender, condition
-        return next((c for c in self.cells if (c.contender, c.condition) == wanted), None)
+        return next((c for c in self.cells if c.key == (contender, condition)), None)
 
     def on(self, *groups: str) -> list[Result]:
         """The cells of some groups."""
@@ -130,38 +132,30 @@ def scored_cells(
         moved = differences(pairs, column, static=static and not whole, seed=record.seed)
         for key, difference in zip(family, moved, strict=True):
             found.setdefault(key, {})[column] = difference
-    return tuple(
-        result_of(k, cells[k], scoring.rates, scoring.means, found.get(k, {})) for k in keys
-    )
+    return tuple(_result(key, cells[key], scoring, found.get(key, {})) for key in keys)
 
 
-def result_of(
-    key: Cell,
-    lines: pl.DataFrame,
-    rates: Sequence[str],
-    means: Sequence[str],
-    differences: dict[str, Difference],
+def _result(
+    key: Cell, lines: pl.DataFrame, scoring: Scoring, moved: dict[str, Difference]
 ) -> Result:
-    """The result of one cell."""
-    held = sound(lines)
-    found = rates_by(held, (pl.lit(0),), rates).get((0,), dict.fromkeys(rates, Rate(0, 0)))
-    columns = [mean_of_all(name) if name in COST else pl.col(name).mean() for name in means]
-    mean = held.select(columns).row(0, named=True) if columns else {}
-    return Result(*key, held.height, lines.height - held.height, found, mean, differences)
+    held, nothing = sound(lines), dict.fromkeys(scoring.rates, Rate(0, 0))
+    rates = rates_by(held, (pl.lit(0),), scoring.rates).get((0,), nothing)
+    means = [mean_of_all(name) if name in COST else pl.col(name).mean() for name in scoring.means]
+    mean = held.select(means).row(0, named=True) if means else {}
+    return Result(*key, held.height, lines.height - held.height, rates, mean, moved)
 
 
 def with_texts(
     results: Iterable[Result], texts: Iterable[Result], rates: Sequence[str]
 ) -> tuple[Result, ...]:
     """The results, with rates over the texts of their rows and the differences of these."""
-    known = {(one.contender, one.condition): one for one in texts}
-    found = []
-    for one in results:
-        of_texts = known.get((one.contender, one.condition))
-        more = of_texts.rates if of_texts else dict.fromkeys(rates, Rate(0, 0))
-        moved = of_texts.differences if of_texts else {}
-        found.append(replace(one, rates=one.rates | more, differences=one.differences | moved))
-    return tuple(found)
+    more = {one.key: (one.rates, one.differences) for one in texts}
+    nothing = dict.fromkeys(rates, Rate(0, 0)), dict[str, Difference]()
+    found = ((one, *more.get(one.key, nothing)) for one in results)
+    return tuple(
+        replace(one, rates=one.rates | of_texts, differences=one.differences | moved)
+        for one, of_texts, moved in found
+    )
 
 
 def grid(

@@ -1,21 +1,19 @@
-"""What every study writes down: tidy rows, each with what it cost.
+"""What every study writes down: files of tidy rows, one JSON object a line, each with what it cost.
 
 A row says what one *contender* made of one question (`query_id`) at one `step` under one
 *condition*. Kinds of studies add fields. Beside rows a study keeps its material: evidence, pools,
 passages, questions.
-
-Files of rows, one JSON object a line, appended while a study runs; and small JSON files.
 """
 
 import json
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -40,9 +38,7 @@ class Cost:
 
     Seconds are per stage, as in Table 8 of the RADAR paper; `service_seconds` are those of a whole
     question that a service was asked. A completion found in the cache counts with what it took when
-    it was made; everything else with the time of looking it up, shared out evenly over a batch:
-    compare the counts rather than the seconds. Signals that contenders share are included for every
-    contender that reads them.
+    it was made; everything else with the time of looking it up, shared out evenly over a batch.
     """
 
     calls: int = 0
@@ -149,10 +145,8 @@ class RowFile:
             self._stream.flush()
             os.fsync(self._stream.fileno())
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Release the file."""
         self._stream.close()
 
 
@@ -176,7 +170,9 @@ class RowStore:
     def appending(self) -> Iterator[Callable[[Sequence[Any]], None]]:
         """Open the files; the function given keeps rows, of two with one key the later."""
         with ExitStack() as opening:
-            files = {kind: opening.enter_context(RowFile(p)) for kind, p in self.paths.items()}
+            files = {
+                kind: opening.enter_context(closing(RowFile(p))) for kind, p in self.paths.items()
+            }
 
             def append(rows: Sequence[Any]) -> None:
                 # What rows rest on is there before them, wherever it breaks off.

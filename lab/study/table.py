@@ -5,6 +5,7 @@ the place.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from radarstream.lab.study.rates import Rate
@@ -50,13 +51,13 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-def markdown(table: Table) -> str:
-    """The table as GitHub-flavoured Markdown with its notes below."""
+def markdown(table: Table, shown: Callable[[str], str]) -> str:
+    """The table as GitHub-flavoured Markdown with its notes below; `shown` escapes a text."""
     lines = [[table.corner, *table.columns], [":--", *["--:"] * len(table.columns)]]
     lines += [[row.heading, *map(str, row.cells)] for row in table.rows]
-    body = "\n".join("| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines)
-    notes = "".join(f"\n{escaped(note)}\n" for note in table.notes)
-    return f"### {escaped(table.title)}\n\n{body}\n{notes}"
+    body = "\n".join("| " + " | ".join(map(shown, line)) + " |" for line in lines)
+    notes = "".join(f"\n{shown(note)}\n" for note in table.notes)
+    return f"### {shown(table.title)}\n\n{body}\n{notes}"
 
 
 def percent(rate: Rate) -> str:

@@ -4,9 +4,9 @@ from time import process_time
 
 import pytest
 
+from radarstream.lab.attacks.registry import white_box
 from radarstream.lab.attacks.whitebox.crafting import craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
-from radarstream.lab.attacks.whitebox.registry import white_box
 from tests.benchmarks.figures import Figures
 from tests.lab.test_whitebox_hotflip import AIMS
 

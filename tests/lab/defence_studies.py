@@ -163,6 +163,6 @@ def read_evidence(out: Path) -> dict[tuple[str, str, int], EvidenceRow]:
 
 def stored_record(out: Path) -> StudyRecord:
     """The stored record of a study."""
-    record = read_record(out, "defences")
+    record = read_record(out)
     assert record is not None
     return record

@@ -230,7 +230,7 @@ def test_a_replay_plants_what_an_experiment_plants(text):
     histories = [history(n, *"AABBCCAABB", documents=10) for n in range(3)]
     outcome = attacked(parse_condition(text), histories, k=10)
     assert not outcome.skipped
-    streamed = list(Schedule.parse(text).poison([s for h in histories for s in h], k=10))
+    streamed = list(Schedule.parse(text).poison([s for h in histories for s in h]))
     assert streamed == [s for h in outcome.histories for s in h]
 
 

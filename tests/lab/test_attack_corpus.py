@@ -10,7 +10,7 @@ import pytest
 from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.lab.attacks.conditions import attacked, parse_condition, product
 from radarstream.lab.attacks.corpus import RememberingEmbedder, corpus_of, inject, ranked, searched
-from radarstream.lab.attacks.protocol import Condition
+from radarstream.lab.attacks.protocol import Condition, aim_of
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.snapshot import Document, Labels
@@ -78,9 +78,13 @@ def test_retrieval_is_by_cosine_and_ties_keep_the_order():
     assert ranked(corpus_of([]), "river", 3, WordEmbedder()) == ()
 
 
+def injected(corpus, name, snapshot, count):
+    return inject(corpus, attack_named(name), snapshot, count=count, aim=aim_of(snapshot))
+
+
 def test_planted_texts_are_labelled_at_the_ranks_where_they_were_found():
     corpus = corpus_of([*MAYOR.documents, *CAPITAL.documents])
-    poisoned = inject(corpus, attack_named("poisonedrag"), MAYOR, count=2)
+    poisoned = injected(corpus, "poisonedrag", MAYOR, 2)
     found = searched(MAYOR, poisoned, 4, WordEmbedder())
     planted = [d.rank for d in found.documents if d.text.startswith(MAYOR.query.text)]
     assert found.labels.poisoned_ranks == tuple(planted) != ()
@@ -90,7 +94,7 @@ def test_planted_texts_are_labelled_at_the_ranks_where_they_were_found():
 
 def test_a_falsehood_without_the_question_may_never_be_found():
     stranger = replace(MAYOR, labels=replace(MAYOR.labels, false_passages=("Ben South rules.",)))
-    corpus = inject(corpus_of(MAYOR.documents), attack_named("poison"), stranger, count=5)
+    corpus = injected(corpus_of(MAYOR.documents), "poison", stranger, 5)
     found = searched(stranger, corpus, 3, WordEmbedder())
     assert found.labels.poisoned_ranks == ()
     assert (found.labels.attack, found.labels.target) == ("poison", "Ben South")
@@ -99,25 +103,21 @@ def test_a_falsehood_without_the_question_may_never_be_found():
 def test_several_attackers_share_a_corpus():
     corpus = corpus_of([*MAYOR.documents, *CAPITAL.documents])
     for name, target in (("injection", MAYOR), ("hijack", CAPITAL), ("hijack", MAYOR)):
-        corpus = inject(corpus, attack_named(name), target, count=2)
+        corpus = injected(corpus, name, target, 2)
     assert len(corpus.poison_of("q-1")) == 4
     assert len(corpus.poison_of("q-2")) == 2
     found = searched(MAYOR, corpus, 9, WordEmbedder())
     assert len(found.labels.poisoned_ranks) == 4
     with pytest.raises(ConfigurationError, match="already holds"):
-        inject(corpus, attack_named("hijack"), MAYOR, count=1)
+        injected(corpus, "hijack", MAYOR, 1)
 
 
 def test_text_removal_deletes_whole_words_of_the_answer_only():
     near = Document(9, "Ada Northcote is a river.", url="u")
     corpus = corpus_of([*MAYOR.documents, near, *CAPITAL.documents])
-    cleaned = inject(corpus, attack_named("poisonedrag-removal"), MAYOR, count=1)
+    cleaned = injected(corpus, "poisonedrag-removal", MAYOR, 1)
     gone = {e.document for e in corpus.entries} - {e.document for e in cleaned.entries}
     assert gone == {MAYOR.documents[0]}
-    (entry,) = [e for e in corpus.entries if e.document in gone]
-    assert cleaned.injections[0].removed == (entry.id,)
-    with pytest.raises(ConfigurationError, match="needs a corpus"):
-        attack_named("pia-removal").poison(MAYOR, positions=[1])
 
 
 def test_a_run_on_a_corpus_compares_with_retrieval_from_the_clean_one():

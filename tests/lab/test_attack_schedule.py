@@ -33,7 +33,7 @@ def history(question):
 
 def attacked_years(schedule, *histories):
     snapshots = [snapshot for one in histories for snapshot in one]
-    poisoned = Schedule.parse(schedule).poison(snapshots, k=10)
+    poisoned = Schedule.parse(schedule).poison(snapshots)
     return [(s.query.id, s.observed_at.year) for s in poisoned if s.labels.attack]
 
 
@@ -66,7 +66,7 @@ def test_each_question_is_hit_once_in_any_n_steps(n, question):
 
 def test_the_first_clause_that_applies_wins_and_the_rest_stays_as_it_was():
     snapshots = history(0)
-    poisoned = list(Schedule.parse("poison@2:2016; pia@1:2016,2018").poison(snapshots, k=3))
+    poisoned = list(Schedule.parse("poison@2:2016; pia@1:2016,2018").poison(snapshots))
     assert [s.labels.attack for s in poisoned] == [None, "poison", "pia", None, None, None]
     assert poisoned[1].labels.poisoned_ranks == (2,)
     unhit = [i for i, s in enumerate(poisoned) if s.labels.attack is None]
@@ -111,8 +111,3 @@ def test_a_schedule_that_attacks_nothing_is_refused(schedule, change, message):
     assert any(s.labels.attack for s in made) == schedule.startswith("pia@1;")
     with pytest.raises(ConfigurationError, match=message):
         check_plantings(plantings)
-
-
-def test_ranks_that_there_cannot_be_are_refused():
-    with pytest.raises(ConfigurationError, match="positions"):
-        list(Schedule.parse("pia@4").poison(history(0), k=3))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.scripted_rules import injected_answer
-from radarstream.lab.attacks.protocol import Aim, UnattackableError
+from radarstream.lab.attacks.protocol import Aim, UnattackableError, aim_of
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
 from radarstream.lab.attacks.texts import FALSE_INFORMATION
 from radarstream.lab.attacks.variations import paraphrased
@@ -77,7 +77,8 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("name", "refusal"), REFUSALS.items())
 def test_jamming_wants_a_refusal_and_needs_no_target(name, refusal):
-    attacked = ATTACKS[name].poison(make_snapshot(["a", "b"]), positions=[2])
+    bare = make_snapshot(["a", "b"])
+    attacked = ATTACKS[name].poison(bare, positions=[2], aim=aim_of(bare))
     assert attacked.labels.target == refusal
     assert refusal in attacked.documents[1].text
     assert injected_answer(attacked.documents[1].text) == refusal.split(".")[0]
@@ -203,7 +204,7 @@ def success_rate(reader, name, questions=20):
     hits = []
     for number in range(questions):
         snapshot = make_snapshot(["Rome.", "Rome!", "Rome"], labels=labels)
-        attacked = ATTACKS[name].poison(snapshot, positions=[number % 3 + 1], k=3)
+        attacked = ATTACKS[name].poison(snapshot, positions=[number % 3 + 1], aim=aim_of(snapshot))
         hits.append(score_answer(reader(attacked), attacked.labels).contained.fooled)
     return sum(hits) / len(hits)
 

@@ -15,9 +15,9 @@ from radarstream.lab.attribution.scenarios import parse_scenario
 from radarstream.lab.attribution.scoring import acted
 from radarstream.lab.attribution.tables import tables_of
 from radarstream.lab.files.robust_rag import LONG_FORM
-from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import AtomicAnswer
-from radarstream.schemas.snapshot import Labels
 from tests.lab.attribution_studies import (
     EVERYBODY,
     METHODS,
@@ -251,16 +251,17 @@ def test_tables_say_what_was_measured(bench):
 def test_an_answer_that_means_the_target_is_the_attackers(bench):
     agreeing = replace(bench.models, relations=FixedRows(np.array([[0.9, 0.05, 0.05]] * 2)))
     differing = replace(bench.models, relations=FixedRows(np.array([[0.4, 0.3, 0.3]] * 2)))
-    cases = [("Who?", Labels(target="Former Governor Jeb Bush"))]
-    answer = [AtomicAnswer("Jeb Bush, who was a governor")]
-    assert won(cases, answer, agreeing) == [True]
-    assert won(cases, answer, differing) == [False]
-    assert won(cases, [AtomicAnswer("I don't know", abstained=True)], agreeing) == [False]
-    failure = ModelError("gone")
-    assert won(cases, [failure], agreeing) == [failure]
-    jammed = [("Who?", Labels(target="I can not provide false or misleading information"))]
-    assert won(jammed, [AtomicAnswer("I don't know", abstained=True)], differing) == [True]
-    assert won(jammed, answer, agreeing) == [False]
+    target, jammed = "Former Governor Jeb Bush", "I can not provide false or misleading information"
+    answer = AtomicAnswer("Jeb Bush, who was a governor")
+    silent = AtomicAnswer("I don't know", abstained=True)
+    for models, wanted, said, is_won in (
+        (agreeing, target, answer, True),
+        (differing, target, answer, False),
+        (agreeing, target, silent, False),
+        (differing, jammed, silent, True),
+        (agreeing, jammed, answer, False),
+    ):
+        assert drive([won("Who?", wanted, said)], models) == [is_won]
 
 
 def test_the_family_several_is_not_its_scenario_of_that_name(bench):

@@ -90,8 +90,8 @@ def test_what_is_not_usable_is_counted_with_its_reason(tmp_path) -> None:
     items = [listed("Who?"), listed("Whose?", context=3), {"x": 1}, listed("who?")]
     data = load_dataset(written(tmp_path, items))
     assert len(data.histories) == 1
-    assert [item.reason for item in data.skipped] == ["wrong_type", "missing_field", "repeated"]
-    assert [item.position for item in data.skipped] == [2, 3, 4]
+    assert [reason for reason, _ in data.skipped] == ["wrong_type", "missing_field", "repeated"]
+    assert [words.split(":")[0].split()[-1] for _, words in data.skipped] == ["2", "3", "4"]
     assert data.complaint.startswith("3 items skipped: 1 wrong_type, 1 missing_field, 1 repeated")
     assert "set.json item 2: context: Input should be a valid tuple" in data.complaint
     one = load_dataset(written(tmp_path, items[:2]))

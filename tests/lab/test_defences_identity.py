@@ -1,6 +1,5 @@
 """A directory of results belongs to one experiment; its files survive crashes."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,8 +104,8 @@ def test_a_torn_last_line_is_removed_and_a_damaged_one_named(bench: Bench) -> No
     first = whole.splitlines(keepends=True)[0]
     path.write_bytes(whole + first[:50])
     assert len(read_rows(bench.out)) == 8
-    with RowFile(path):
-        assert path.read_bytes() == whole
+    RowFile(path).close()
+    assert path.read_bytes() == whole
     path.write_bytes(whole.replace(b'"contender":"radar"', b'"contender":7', 1))
     with pytest.raises(ConfigurationError, match=r"rows.jsonl line 1 is damaged \(contender"):
         read_rows(bench.out)
@@ -159,6 +158,7 @@ def test_every_run_is_remembered(bench: Bench) -> None:
 
 
 def test_a_study_of_another_kind_is_refused_by_name(bench: Bench) -> None:
-    (bench.out / RECORD).write_text(json.dumps({"kind": "sources"}))
+    made = bench.experiment(static_dataset(2)).record
+    write_record(bench.out, replace(made, kind="sources"))
     with pytest.raises(ConfigurationError, match="holds a study of sources. .*--no-resume"):
         bench.experiment(static_dataset(2))

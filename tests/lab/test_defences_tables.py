@@ -7,7 +7,7 @@ import pytest
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences.tables import tables_of
 from radarstream.lab.study.rows import Cost
-from radarstream.lab.study.table import Table, TableCell, TableRow, markdown
+from radarstream.lab.study.table import Table, TableCell, TableRow, escaped, markdown
 from tests.lab.study_rows import PARIS, record, row, scored
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
@@ -100,18 +100,18 @@ def test_histories_add_dynamics_storage_and_attacked_steps():
 def test_markdown_is_a_table_that_shows_text_as_it_is():
     hostile = "a|b\n<script> [x](http://x) _y_ *z* `c` \x1b[2J"
     table = Table("k", "T", "defence", ("one", hostile), (TableRow(hostile, (TableCell("1"),)),))
-    text = markdown(table)
+    text = markdown(table, escaped)
     lines = text.splitlines()
     assert lines[0] == "### T"
     assert lines[2].startswith("| defence | one | a\\|b \\<script\\> [x]\\(http://x) \\_y\\_")
     assert lines[3] == "| :-- | --: | --: |"
     assert "\x1b" not in text
-    assert markdown(static_board()["rates"]).count("\n|") == 4
+    assert markdown(static_board()["rates"], escaped).count("\n|") == 4
 
 
 def test_snake_names_stay_readable():
     table = Table("k", "T", "defence", (), (TableRow("reliability_rag", ()),))
-    assert "| reliability_rag |" in markdown(table)
+    assert "| reliability_rag |" in markdown(table, escaped)
 
 
 def test_percents_have_a_decimal_only_with_enough_trials():

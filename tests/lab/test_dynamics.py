@@ -71,16 +71,16 @@ def test_other_wordings_of_the_same_answers_are_no_change():
 @pytest.mark.parametrize(
     ("said", "attacked", "expected"),
     [
-        ("LLaaa", "xx...", Recovery(1, 1, 0.0, 0)),
-        ("LLLLa", "xx...", Recovery(1, 1, 2.0, 2)),
-        ("LLLLL", "xx...", Recovery(1, 0, None, None)),
-        ("aaaaa", ".....", Recovery(0, 0, None, None)),
-        ("LLLLL", "xxxxx", Recovery(0, 0, None, None)),
-        ("LLLaa", "x.x.x", Recovery(2, 1, 0.0, 0)),
-        ("L!aaa", "x....", Recovery(1, 1, 0.0, 0)),
-        ("LL!La", "x....", Recovery(1, 1, 2.0, 2)),
-        ("L!!!!", "x....", Recovery(0, 0, None, None)),
-        ("LL!!!", "x....", Recovery(1, 0, None, None)),
+        ("LLaaa", "xx...", Recovery(1, 1, 0.0)),
+        ("LLLLa", "xx...", Recovery(1, 1, 2.0)),
+        ("LLLLL", "xx...", Recovery(1, 0, None)),
+        ("aaaaa", ".....", Recovery(0, 0, None)),
+        ("LLLLL", "xxxxx", Recovery(0, 0, None)),
+        ("LLLaa", "x.x.x", Recovery(2, 1, 0.0)),
+        ("L!aaa", "x....", Recovery(1, 1, 0.0)),
+        ("LL!La", "x....", Recovery(1, 1, 2.0)),
+        ("L!!!!", "x....", Recovery(0, 0, None)),
+        ("LL!!!", "x....", Recovery(1, 0, None)),
     ],
 )
 def test_recovery_after_an_attack(said, attacked, expected):
@@ -90,9 +90,9 @@ def test_recovery_after_an_attack(said, attacked, expected):
 @pytest.mark.parametrize(
     ("truth", "said", "expected"),
     [
-        ("aabbb", "aabbb", Recovery(1, 1, 0.0, 0)),
-        ("aabbb", "aaaab", Recovery(1, 1, 2.0, 2)),
-        ("abcbb", "aaacb", Recovery(3, 1, 1.0, 1)),
+        ("aabbb", "aabbb", Recovery(1, 1, 0.0)),
+        ("aabbb", "aaaab", Recovery(1, 1, 2.0)),
+        ("abcbb", "aaacb", Recovery(3, 1, 1.0)),
     ],
 )
 def test_recovery_after_a_change(truth, said, expected):

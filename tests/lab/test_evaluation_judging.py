@@ -1,6 +1,6 @@
 """Scores by a judge model: what is asked, what is known without asking, what a failure becomes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,6 +13,7 @@ from radarstream.lab.study import judging
 from radarstream.lab.study.judging import (
     NO_SCORES,
     AnswerLabel,
+    JudgedAnswer,
     Judgement,
     LongFormScores,
     judge_rows,
@@ -59,9 +60,21 @@ class Judge:
         return Completion("[CORRECT]" if right and right in response else "[OTHER]")
 
 
+def judgements(
+    rows: Sequence[Row],
+    judge: Judge,
+    long_form: Collection[str] = (),
+    questions: Mapping[str, str] = QUESTIONS,
+) -> list[Judgement]:
+    """What a judge says of the rows of a study."""
+    answers = [JudgedAnswer(r.key, r.labels, r.response) for r in rows if r.error is None]
+    return judge_rows(answers, questions, judge, long_form=long_form)
+
+
 def judged_scores(rows: Sequence[Row], found: Sequence[Judgement]) -> Result:
     """What the scoreboard says of rows that are all of one cell."""
-    board = results_of(study_frame(rows, record(), found), record())
+    said = {one.key: one for one in found}
+    board = results_of(study_frame(rows, record(), said), record())
     scores = board.cell("radar", "benign")
     assert scores is not None
     return scores
@@ -74,7 +87,7 @@ def labels(found: Sequence[Judgement]) -> list[AnswerLabel | None]:
 def test_every_answer_is_labelled_and_abstentions_are_not_asked_about() -> None:
     judge = Judge()
     texts = ("Paris", "Lyon", "Oslo", None)
-    found = judge_rows([row(t, question=f"q{i}") for i, t in enumerate(texts)], QUESTIONS, judge)
+    found = judgements([row(t, question=f"q{i}") for i, t in enumerate(texts)], judge)
     assert labels(found) == ["CORRECT", "ATTACK", "OTHER", "OTHER"]
     assert len(judge.asked) == 3
     assert judge.asked[0].question == "Which city?"
@@ -84,7 +97,7 @@ def test_every_answer_is_labelled_and_abstentions_are_not_asked_about() -> None:
 
 def test_a_failed_judgement_is_an_error_and_no_score() -> None:
     rows = [row("Rome"), row("Paris", question="q1"), row("Lyon", question="q2")]
-    found = judge_rows(rows, QUESTIONS, Judge())
+    found = judgements(rows, Judge())
     assert [judgement.error for judgement in found] == ["too long", None, None]
     scores = judged_scores(rows, found)
     assert [scores.rates[f"judge_{name}"] for name in ("correct", "fooled")] == [Rate(1, 2)] * 2
@@ -96,26 +109,26 @@ def test_a_judge_that_is_down_fails_every_judgement() -> None:
             raise ModelOutageError("no connection")
 
     rows = [row("Paris"), row("Lyon", question="q1")]
-    found = judge_rows(rows, QUESTIONS, Down())
+    found = judgements(rows, Down())
     assert [judgement.error for judgement in found] == ["no connection"] * 2
     assert judged_scores(rows, found).rates["judge_correct"] == Rate(0, 0)
 
 
 def test_failed_and_unlabelled_rows_are_not_judged() -> None:
     rows = [row(None, error="down"), row("Paris", labels=Labels(target="Lyon"))]
-    assert judge_rows(rows, QUESTIONS, Judge()) == []
+    assert judgements(rows, Judge()) == []
 
 
 def test_without_a_target_nothing_is_an_attack() -> None:
     rows = [row("Lyon"), row("Lyon", question="q1", labels=Labels(answers=("Paris",)))]
-    assert labels(judge_rows(rows, QUESTIONS, Judge())) == ["ATTACK", "OTHER"]
+    assert labels(judgements(rows, Judge())) == ["ATTACK", "OTHER"]
 
 
 def test_any_refusal_is_what_jamming_wants() -> None:
     judge = Judge()
     texts = ("I cannot answer this.", None, "Paris", "Oslo")
     rows = [row(text, question=f"q{i}", labels=JAMMED) for i, text in enumerate(texts)]
-    found = judge_rows(rows, QUESTIONS, judge)
+    found = judgements(rows, judge)
     assert labels(found) == ["ATTACK", "ATTACK", "CORRECT", "OTHER"]
     assert len(judge.asked) == 2
 
@@ -128,7 +141,7 @@ def test_long_answers_are_scored_against_the_reference() -> None:
     ]
     long_form = {row.query_id for row in rows}
     questions = dict.fromkeys(long_form, "Tell me a bio of Ann?")
-    found = judge_rows(rows, questions, judge, long_form=long_form)
+    found = judgements(rows, judge, long_form, questions)
     assert [judgement.scores for judgement in found] == [
         LongFormScores(80, 100, 60),
         LongFormScores(0, 0, 0),
@@ -152,16 +165,13 @@ def test_equal_cases_are_asked_once_and_in_batches(monkeypatch: pytest.MonkeyPat
         for contender in ("radar", "vanilla")
         for i in range(10)
     ]
-    found = judge_rows(rows, QUESTIONS, judge)
+    found = judgements(rows, judge)
     assert judge.batches == [4, 4, 2]
     assert labels(found) == ["OTHER"] * 20
     assert [judgement.contender for judgement in found] == ["radar"] * 10 + ["vanilla"] * 10
 
 
 def test_scoreboard_and_table_hold_what_the_judge_says() -> None:
-    def judged(rows: Sequence[Row]) -> list[Judgement]:
-        return judge_rows(rows, QUESTIONS, Judge(), long_form={"bio"})
-
     rows = [
         row("Paris"),
         row("Lyon", question="q1"),
@@ -169,7 +179,8 @@ def test_scoreboard_and_table_hold_what_the_judge_says() -> None:
         row("Ann lived.", question="bio", labels=BIOGRAPHY),
         row("Paris", condition="pia@1", labels=replace(PARIS, attack="pia")),
     ]
-    board = results_of(study_frame(rows, record(), judged(rows[:4])), record())
+    said = {one.key: one for one in judgements(rows[:4], Judge(), {"bio"})}
+    board = results_of(study_frame(rows, record(), said), record())
     assert board.cell("radar", "benign").rates["judge_fooled"] == Rate(1, 2)
     tables = {table.key: table for table in tables_of(board)}
     cells = tables["judged"].rows[0].cells

@@ -36,7 +36,7 @@ def test_a_row_says_what_was_decided_believed_and_spent() -> None:
     )
     answer = replace(answer, verdict=Verdict("Paris", documents, memory=memory))
     said = Judgement("radar", "pia@1", "q0", 0, AnswerLabel.CORRECT)
-    (found,) = study_frame([answer], record(), [said]).rows(named=True)
+    (found,) = study_frame([answer], record(), {said.key: said}).rows(named=True)
     assert (found["contender"], found["condition"], found["query_id"], found["step"]) == answer.key
     assert (found["attack"], found["poisoned_ranks"], found["truth"]) == ("pia", [1], ["Paris"])
     assert (found["documents"], found["kept"], found["rejected"]) == (3, 2, 1)

@@ -14,9 +14,7 @@ from radarstream.lab.defences.tables import rate_notes
 from radarstream.lab.study.halves import (
     Half,
     Split,
-    half_of,
     in_half,
-    is_for_tuning,
     question_digest,
 )
 from radarstream.pipelines.cli.app import app
@@ -28,7 +26,7 @@ from tests.lab.defence_studies import Bench, make_dataset, make_history, static_
 )
 def test_the_last_bit_of_the_digest_decides(question):
     last = sha256(question.casefold().encode()).digest()[-1] & 1
-    assert half_of(question) is (Half.TEST if last else Half.DEVELOPMENT)
+    assert Half.TEST.holds(question) == bool(last)
 
 
 @given(st.text(), st.sampled_from([" ", "\n", "\t ", "\u3000"]))
@@ -46,8 +44,8 @@ def test_every_question_is_in_exactly_one_half(text):
 
 
 def test_halves_of_many_questions_are_about_as_large():
-    halves = [half_of(f"What is the number of place {number}?") for number in range(400)]
-    assert 160 < halves.count(Half.TEST) < 240
+    asked = [f"What is the number of place {number}?" for number in range(400)]
+    assert 160 < sum(map(Half.TEST.holds, asked)) < 240
 
 
 def test_a_fifth_of_the_questions_is_for_tuning_in_both_halves():
@@ -56,13 +54,13 @@ def test_a_fifth_of_the_questions_is_for_tuning_in_both_halves():
     assert 0.17 < len(tuning) / len(questions) < 0.23
     assert [q for q in questions if not Split.TEST.holds(q)] == tuning
     assert all(Split.ALL.holds(q) for q in questions)
-    in_test_half = sum(half_of(q) is Half.TEST for q in tuning)
+    in_test_half = sum(map(Half.TEST.holds, tuning))
     assert 0.4 < in_test_half / len(tuning) < 0.6
 
 
 def test_the_split_of_a_question_never_changes():
     asked = ("Who won cup 0?", " who  WON cup 0? ", "Who won cup 1?", "Who is the mayor?")
-    assert [is_for_tuning(question) for question in asked] == [True, True, False, False]
+    assert list(map(Split.TUNING.holds, asked)) == [True, True, False, False]
     assert int(sha256(b"who won cup 0?").hexdigest(), 16) % 5 == 0
 
 
@@ -95,7 +93,7 @@ def test_attribution_asks_one_half_of_the_questions_of_the_whole_corpus():
     snapshots = [make_history(number, ["Rome"]) for number in range(12)]
     whole, half = (Questions.of(make_dataset(*snapshots), None, h) for h in (Half.ALL, Half.TEST))
     assert {s.query.text for s in half.asked} == {
-        s.query.text for s in whole.asked if half_of(s.query.text) is Half.TEST
+        s.query.text for s in whole.asked if Half.TEST.holds(s.query.text)
     }
     assert half.everybody == whole.everybody
     assert len(half.corpus.entries) == len(whole.corpus.entries)
@@ -115,7 +113,7 @@ def test_a_half_without_a_question_is_refused(tmp_path):
     documents = [{"title": "Peru", "text": "Lima.", "link": "https://a.example/"}]
     entry = {"question": question, "context": documents, "correct answer": ["Lima"]}
     path.write_text(json.dumps([entry | {"incorrect answer": "Cusco", "incorrect_context": []}]))
-    assert half_of(question) is Half.TEST
+    assert Half.TEST.holds(question)
     typed = ["evaluate", "--dataset", str(path), "--dry-run", "--half", "development"]
     found = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "out")])
     assert found.exit_code != 0

@@ -15,7 +15,7 @@ NOMINAL_ENOUGH = 0.93
 
 
 def rate_interval(hits, trials):
-    sample = Clustered.of_hits(hits, trials)
+    sample = Clustered(hits, hits, trials)
     return exact_interval(sample.mean, sample.effective())
 
 
@@ -45,7 +45,7 @@ def test_clusters_all_alike_count_as_one_trial_each(hits):
 
 def test_steps_that_stand_or_fall_together_are_worth_one():
     hits, trials = np.array([10.0] * 14 + [0.0] * 6), np.full(20, 10.0)
-    assert float(Clustered.of_hits(hits, trials).effective()) == pytest.approx(20.0, rel=0.06)
+    assert float(Clustered(hits, hits, trials).effective()) == pytest.approx(20.0, rel=0.06)
 
 
 def test_without_trials_nothing_is_known():
@@ -77,7 +77,7 @@ def test_a_rate_lies_in_its_interval_which_mirrors_and_counts_no_more_than_its_t
         assert 0.0 <= low <= hits.sum() / trials.sum() <= high <= 1.0
     mirrored = rate_interval(trials - hits, trials).tolist()
     assert mirrored == pytest.approx([1.0 - high, 1.0 - low], abs=1e-9)
-    assert Clustered.of_hits(hits, trials).effective() <= trials.sum() + 1e-9
+    assert Clustered(hits, hits, trials).effective() <= trials.sum() + 1e-9
 
 
 @given(st.data(), st.integers(1, 12))

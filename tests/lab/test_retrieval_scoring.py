@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.lab.retrieval.records import Candidate, GuardedRow, PoolRow, RerankingRow
+from radarstream.lab.retrieval.rerankers import behind
 from radarstream.lab.retrieval.scoring import answer_line, ndcg, reranking_line
 from radarstream.lab.study.frame import Values
 from radarstream.schemas.retrieval import JudgedCandidate
@@ -81,12 +82,13 @@ def test_the_undefended_order_of_clean_passages_loses_nothing(marks, k):
 
 def test_answers_are_scored_by_whole_words_and_errors_have_no_scores():
     asked = pool("c", Labels(("Paris",), target="Lyon"))
-    row = {"contender": "radar behind none", "behind": "none", "before": "radar", **WHERE}
+    method = behind("radar", "none")
+    row = {"contender": method.name, **WHERE}
     for answer, correct, fooled in (
         ("Paris or Lyon", True, True), ("Paris", True, False), ("Lyons", False, False),
         (None, False, False),
     ):  # fmt: skip
-        line = answer_line(asked, GuardedRow(answer=answer, **row))
+        line = answer_line(asked, GuardedRow(answer=answer, **row), method)
         assert (line["contender"], line["correct"], line["fooled"]) == ("none", correct, fooled)
-    failed = answer_line(asked, GuardedRow(error="ModelError: no", **row))
+    failed = answer_line(asked, GuardedRow(error="ModelError: no", **row), method)
     assert failed["error"] == "ModelError: no" and "correct" not in failed

@@ -116,7 +116,7 @@ class TestStudy:
                 range(1, len(pool.candidates) + 1)
             )
             assert len(row.kept) <= 3
-            snapshot = study.kind.snapshot(row.condition, row.query_id, row.kept)
+            snapshot = study.kind.searched(row.condition, row.query_id, row.kept)
             texts = study.store.of(PassageRow)
             said = [texts[pool.candidates[rank - 1].id].document.text for rank in row.kept]
             assert [document.text for document in snapshot.documents] == said

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.lab.attacks.corpus import Corpus
 from radarstream.lab.attribution import records as rows
-from radarstream.lab.attribution.events import after_of, outcome_of, won
+from radarstream.lab.attribution.events import after, outcome_of, won
 from radarstream.lab.attribution.records import EventRow
 from radarstream.lab.attribution.scenarios import Staged, parse_scenario
 from radarstream.lab.defences.answers import replay_frame, study_frame
@@ -26,6 +27,7 @@ from radarstream.lab.study.scoring import (
     is_refusal,
     score_answer,
 )
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.schemas.answer_text import contains, normalised
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AtomicAnswer
@@ -278,6 +280,10 @@ def test_every_study_judges_by_whole_words(tmp_path):
     right = Staged(scenario, case.case().query, SEVEN, corpus, corpus)
     outcome = outcome_of(right, case, AtomicAnswer(YEAR), fooled=False, before=False)
     assert outcome is rows.CaseState.RESISTED and not is_correct(YEAR, case.labels)
-    assert not after_of(AtomicAnswer(YEAR), False, False, SEVEN).correct
     models = Bench(tmp_path).models  # whose judge asks for equality
-    assert won([("When?", SEVEN)], [AtomicAnswer(YEAR)], models) == [False]
+    assert drive([won("When?", SEVEN.target, AtomicAnswer(YEAR))], models) == [False]
+    says = ScriptedGenerator(script=lambda _: YEAR)
+    (left,) = drive(
+        [after(right, make_snapshot(["x"]).documents, "7")], replace(models, generator=says)
+    )
+    assert (left.answer, left.correct, left.attacked) == (YEAR.rstrip("."), False, False)

@@ -8,9 +8,9 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.lab.attacks.protocol import Aim, UnattackableError
+from radarstream.lab.attacks.registry import white_box
 from radarstream.lab.attacks.whitebox.crafting import Checkpoint, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
-from radarstream.lab.attacks.whitebox.registry import white_box
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError, ModelError

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.lab.attacks.protocol import Aim
+from radarstream.lab.attacks.registry import white_box
 from radarstream.lab.attacks.whitebox.crafting import Written, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.attacks.whitebox.flipping import Objective
@@ -21,7 +22,6 @@ from radarstream.lab.attacks.whitebox.objectives import (
     adaptive_weight,
     centres,
 )
-from radarstream.lab.attacks.whitebox.registry import white_box
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.schemas.evidence import FloatArray
 from tests.lab.contracts.test_every_white_box_attack import Lengths, Steadiness

@@ -21,8 +21,7 @@ from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
-from radarstream.defenses.vanilla import Vanilla
-from radarstream.lab.attribution.events import answered
+from radarstream.defenses.vanilla import Vanilla, undefended_answer
 from radarstream.lab.defences.contenders import PRODUCTION, parse_contenders
 from radarstream.lab.models.scripted_networks import ScriptedGradients
 from radarstream.pipelines import build
@@ -329,8 +328,8 @@ def test_attribution_reproduces_the_undefended_answers(tmp_path: Path) -> None:
     histories = histories_of(1, faults=True)
     expected = by_hand(histories, settings_in(tmp_path / "hand"))
     short = [s for history in histories for s in history if not s.query.long_form]
-    asked = [(snapshot.query.text, snapshot.documents) for snapshot in short]
-    again = answered(asked, scripted_models())
+    asked = [undefended_answer(snapshot.query.text, snapshot.documents) for snapshot in short]
+    again = drive(asked, scripted_models())
     place, compared = places(histories), 0
     for snapshot, answer in zip(short, again, strict=True):
         event = expected[place[snapshot.id]]

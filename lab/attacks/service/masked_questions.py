@@ -1,23 +1,26 @@
 """MBA: questions that ask to fill gaps in a document, to learn whether the corpus has it.
 
 "Mask-Based Membership Inference Attacks for Retrieval-Augmented Generation" (WWW 2025), as
-"Adaptive Defense Orchestration for RAG" uses it (section 5.3).
-
-The rank of a word is the rank of its first token under a proxy model, given the text before it. So
-the attacker hides what hardly anyone can fill in who does not have the document: one word per
-section, at least 20 characters apart.
+"Adaptive Defense Orchestration for RAG" uses it (section 5.3). The rank of a word is the rank of
+its first token under a proxy model, given the text before it: the attacker hides what hardly anyone
+can fill in who does not have the document.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, ClassVar, Final, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Final, Literal, Protocol, runtime_checkable
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.lab.attacks.service.protocol import Ask, MaskedDocument, Stream, World
+from radarstream.lab.attacks.service.protocol import (
+    Ask,
+    MaskedDocument,
+    ServiceAttack,
+    Stream,
+    World,
+)
 from radarstream.lab.attacks.texts import WORDINGS
 from radarstream.pipelines.signals.ports import Model
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -39,33 +42,26 @@ _WORDINGS: Final[dict[str, str]] = WORDINGS["service"]["masks"]
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class MaskedQuestions:
-    """Asks for the hidden words of each document, members and others in turn, every `gap_s`
-    seconds.
-
-    As published, one question asks for all hidden words of a document, for which a service of short
-    answers may have no room; with `each` one question asks for one, the other words in the text.
-    The wording "masks" has `[Mask_i]` in the text; "next" shows the text before a hidden word and
-    asks which word comes next, without a sign of a gap. "one" attacker asks all questions, or
-    "many" accounts ask one each, so that no account has a history.
+class MaskedQuestions(ServiceAttack):
+    """Asks for the hidden words of each document, members and others in turn, all of a
+    document at once, as published, or one a question with `each`. The wording
+    "masks" has `[Mask_i]` in the text; "next" shows the text before a hidden word and asks which
+    word comes next. "one" attacker asks all questions, or "many" accounts ask one each.
     """
 
     each: bool = False
     wording: Literal["masks", "next"] = "masks"
     users: Literal["one", "many"] = "one"
-    gap_s: Annotated[float, Field(ge=0.0)] = 60.0
 
     needs_masks: ClassVar[bool] = True
 
     def stream(self, world: World) -> Stream:
         """The probes in the order of the documents."""
         ask_for = continuations if self.wording == "next" else partial(probes, each=self.each)
-        asks = [
-            replace(a, gap_s=self.gap_s) for document in world.masked for a in ask_for(document)
-        ]
-        return Stream(
-            tuple(replace(ask, user=ask.id) if self.users == "many" else ask for ask in asks)
-        )
+        asks = [ask for document in world.masked for ask in ask_for(document)]
+        if self.users == "many":
+            asks = [replace(ask, user=ask.id) for ask in asks]
+        return Stream(tuple(asks))
 
 
 def probes(document: MaskedDocument, *, each: bool) -> list[Ask]:

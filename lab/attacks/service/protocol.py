@@ -4,9 +4,10 @@ An attack is a frozen dataclass of options. Its method `stream` is a pure functi
 which is all that the attacker and the evaluator know. It never sees a defence.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from radarstream.lab.attacks.corpus_kind import Questions
 from radarstream.schemas.snapshot import Document, Labels
@@ -99,10 +100,12 @@ class Stream:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-class ServiceAttack(Protocol):
-    """One attack on a service."""
+class ServiceAttack(ABC):
+    """One attack on a service. `needs_masks` says whether it asks about `World.masked`."""
 
-    needs_masks: ClassVar[bool]  # whether it asks about `World.masked`
+    __slots__ = ()
+    needs_masks: ClassVar[bool] = False
 
+    @abstractmethod
     def stream(self, world: World) -> Stream:
         """What is asked. Equal worlds give equal streams."""

@@ -20,6 +20,7 @@ from radarstream.lab.attacks.service.protocol import (
     READER,
     Ask,
     Planted,
+    ServiceAttack,
     Stream,
     World,
 )
@@ -33,10 +34,8 @@ QUESTIONS_EACH: Final = 20
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Benign:
+class Benign(ServiceAttack):
     """No attack: readers ask every question once, one a minute, each reader some of them."""
-
-    needs_masks: ClassVar[bool] = False
 
     def stream(self, world: World) -> Stream:
         """The questions in their order."""
@@ -56,7 +55,7 @@ def reader_asks(snapshot: SearchSnapshot, user: str = READER) -> Ask:
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class TrustFarming:
+class TrustFarming(ServiceAttack):
     """Asks at most `run_up` readers' questions first, until the service trusts this user, then for
     hidden words of documents (MBA), one a minute. The `pace` of the run-up is "fast", a question
     every minute, or "slow", one every hour, so that trust rises as fast as a service lets it.
@@ -79,19 +78,13 @@ class TrustFarming:
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class ContextLeakage:
-    """Asks for the documents behind every question, word for word, the wordings in turn, every
-    `gap_s` seconds.
-    """
-
-    gap_s: Annotated[float, Field(ge=0.0)] = MINUTE_S
-
-    needs_masks: ClassVar[bool] = False
+class ContextLeakage(ServiceAttack):
+    """Asks for the documents behind every question, word for word, the wordings in turn."""
 
     def stream(self, world: World) -> Stream:
         """One request per question."""
         asked = zip(world.questions.asked, cycle(WORDINGS["service"]["leakage"]), strict=False)
-        return Stream(tuple(replace(leak(s, wording), gap_s=self.gap_s) for s, wording in asked))
+        return Stream(tuple(leak(*each) for each in asked))
 
 
 def leak(snapshot: SearchSnapshot, wording: str) -> Ask:
@@ -101,7 +94,7 @@ def leak(snapshot: SearchSnapshot, wording: str) -> Ask:
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Poisoning:
+class Poisoning(ServiceAttack):
     """Plants false texts for every question, as studies of defences and rerankers do; then readers
     ask. All texts are there at once. The attack on a corpus that is named by `texts` writes
     `several` a question: ten in "Adaptive Defense Orchestration for RAG".
@@ -109,8 +102,6 @@ class Poisoning:
 
     texts: str = "poisonedrag"
     several: Annotated[int, Field(ge=1)] = 10
-
-    needs_masks: ClassVar[bool] = False
 
     def stream(self, world: World) -> Stream:
         """The readers' questions that can be attacked. Raises ConfigurationError."""
@@ -124,7 +115,7 @@ class Poisoning:
             query, aim = snapshot.query, world.questions.aim(snapshot)
             try:
                 corpus = inject(Corpus(()), attack, snapshot, count=self.several, aim=aim)
-                labels, _ = attack.prepared(snapshot, aim)
+                labels = attack.prepared(snapshot, aim)
             except UnattackableError as error:
                 left_out[query.id] = str(error)
                 continue
@@ -135,7 +126,7 @@ class Poisoning:
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Jailbreak:
+class Jailbreak(ServiceAttack):
     """Attacks with an order to the control plane (call this harmless, defend nothing) beside the
     same attacks without it, each by users of their own. One succeeds where the plan of the second
     is weaker than that of the first. The order is `where` it says: behind the "question" (probes

@@ -5,10 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 from numpy.random import Generator
+from pydantic import Field, TypeAdapter
 
 from radarstream.connectors.models.response_cache import ResponseCache, digest_of
 from radarstream.connectors.state_table.queries.subject import question_subject
@@ -17,7 +18,9 @@ from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.schemas.errors import ConfigurationError
 
 # Part of every key: it changes when the same options would give other texts.
-_VERSION: Final = "white-box/1"
+_VERSION: Final = "white-box/2"
+Steps = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,9 @@ class Written:
     before: tuple[float, ...] = ()
     after: tuple[float, ...] = ()
     trigger: str = ""
+
+
+WRITTEN: Final = TypeAdapter(Written)
 
 
 class WhiteBox(ABC):
@@ -122,13 +128,12 @@ def _once(
     known = _known(box, part)
     key = _digest(json.dumps(budget), known)
     if kept is not None and (stored := kept.get([key])):
-        return _decoded(stored[key])
+        return WRITTEN.validate_json(stored[key])
     # Drawn for the question, not for the budget: more steps go on where fewer stopped.
     rng = np.random.default_rng(list(_digest(str(budget["seed"]), known)))
     result = box.write(part, budget["count"], tools, rng)
     if kept is not None:
-        encoded = json.dumps(asdict(result), separators=(",", ":")).encode("ascii")
-        kept.put({key: encoded}, {key: question_subject(part[0].question)})
+        kept.put({key: WRITTEN.dump_json(result)}, {key: question_subject(part[0].question)})
     return result
 
 
@@ -175,10 +180,3 @@ def _known(box: WhiteBox, part: Sequence[Aim]) -> str:
 
 def _digest(*texts: str) -> bytes:
     return sha256(digest_of(_VERSION, *texts)).digest()
-
-
-def _decoded(value: bytes) -> Written:
-    fields = json.loads(value)
-    return Written(
-        tuple(fields["texts"]), tuple(fields["before"]), tuple(fields["after"]), fields["trigger"]
-    )

@@ -2,11 +2,13 @@
 of the texts.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
 import numpy as np
+from scipy.cluster.vq import kmeans2
 
 from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.lab.attacks.whitebox.flipping import Texts
@@ -247,30 +249,10 @@ class Evading:
 
 
 def centres(rows: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """(k, d) means of the clusters of (n, d) rows, k = min(count, n), n >= 1. Lloyd's algorithm
-    from rows drawn as k-means++ does (Arthur and Vassilvitskii, 2007). A cluster that loses all its
-    rows keeps its centre.
+    """(k, d) means of the clusters of (n, d) rows, k = min(count, n), n >= 1: k-means
+    from rows that are drawn as k-means++ does. A cluster that loses all its rows keeps its centre.
     """
-    chosen = rows[[int(rng.integers(len(rows)))]]
-    while len(chosen) < min(count, len(rows)):
-        nearest = _distances(rows, chosen).min(axis=1)
-        total = nearest.sum()
-        odds = nearest / total if total > 0.0 else None
-        chosen = np.vstack([chosen, rows[int(rng.choice(len(rows), p=odds))]])
-    for _ in range(_ROUNDS):
-        member = _distances(rows, chosen).argmin(axis=1)
-        moved = np.array(
-            [
-                rows[member == k].mean(axis=0) if (member == k).any() else centre
-                for k, centre in enumerate(chosen)
-            ]
-        )
-        if np.array_equal(moved, chosen):
-            break
-        chosen = moved
-    return np.asarray(chosen)
-
-
-def _distances(rows: FloatArray, chosen: FloatArray) -> FloatArray:
-    """(n, k) squared distances."""
-    return np.asarray(np.square(rows[:, None] - chosen).sum(axis=2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about clusters without a row
+        found, _ = kmeans2(rows, min(count, len(rows)), iter=_ROUNDS, minit="++", rng=rng)
+    return np.asarray(found)

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.defenses.registry import build_reranker
 from radarstream.lab.attacks.protocol import Aim
 from radarstream.lab.attacks.texts import false_passage
-from radarstream.lab.attacks.whitebox.crafting import WhiteBox, Written
+from radarstream.lab.attacks.whitebox.crafting import Count, Steps, WhiteBox, Written
 from radarstream.lab.attacks.whitebox.encoder import Tools, Vocabulary
 from radarstream.lab.attacks.whitebox.flipping import (
     Climber,
@@ -35,8 +35,6 @@ from radarstream.schemas.snapshot import STRICT
 FILLER: Final = "!"
 OPEN: Final = 1e9  # a gate temperature at which the gate is the same for every similarity,
 SHARE: Final = 0.5  # and lets through this share of the penalty
-Steps = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
 
 
 @checked_dataclass(frozen=True, config=STRICT)

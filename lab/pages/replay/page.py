@@ -15,10 +15,9 @@ from radarstream.lab.pages.replay.view import (
     ReportView,
     build_view,
 )
-from radarstream.lab.pages.report import model_facts, render
-from radarstream.lab.pages.tiers import limits, tier_of
+from radarstream.lab.pages.report import limits, model_facts, render, tier_of
+from radarstream.lab.study.frame import words_of
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, answer_set
-from radarstream.lab.study.words import words_of
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
 from radarstream.schemas.events import AnswerEvent
@@ -53,8 +52,7 @@ def render_report(
 
     `answers` are events of any number of queries, in any order; `snapshots` are by snapshot id, and
     where one is missing its texts and labels are left out. `read` are the same as models read
-    them; of one that is missing there the whole texts are shown. `baselines` are rows about the
-    same snapshots. Secrets in the settings of `run` are redacted once more here.
+    them. `baselines` are rows about the same snapshots. Secrets in the settings are redacted.
     """
     view = build_view(answers, snapshots, run, read=read, baselines=baselines)
     page = _page(view, answers, run, baselines)

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from radarstream.lab.api import Replay
-from radarstream.lab.cli.answers_table import print_answers
+from radarstream.lab.cli.answers_table import print_scored
 from radarstream.lab.simulation.history import SimulationOptions, write_history
 from radarstream.pipelines.job.replaying.running import Results
 from radarstream.schemas.support import AnswerStatus
@@ -33,7 +33,7 @@ def shown(results: Results, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.stdout", console)
     monkeypatch.setattr("radarstream.lab.cli.answers_table.stdout", console)
     with console.capture() as captured:
-        print_answers(results.answers, results.snapshots, results.frame, results.sides[2:])
+        print_scored(results)
     return captured.get()
 
 

@@ -192,7 +192,7 @@ ONCE = frozenset({1})
             AblatedAttention(ScriptedTokens(ScriptedGenerator(), fail_on_calls=ONCE)),
             ModelError,
         ),
-        ("attention", TransformersAttention(Path("/nonexistent")), ModelError),
+        ("attention", TransformersAttention("/nonexistent"), ConfigurationError),
     ],
 )
 def test_a_failed_call_says_so(method: str, broken: Any, error: type[Exception]) -> None:

@@ -12,11 +12,10 @@ from radarstream.defenses.protocol import Reordering, Signal, ask
 from radarstream.defenses.retrieval.pools import reranked
 from radarstream.lab.attacks.corpus import corpus_of, inject
 from radarstream.lab.attacks.protocol import aim_of
-from radarstream.lab.attacks.registry import ATTACKS, attack_named
+from radarstream.lab.attacks.registry import ATTACKS, WHITE_BOX, attack_named, white_box
 from radarstream.lab.attacks.whitebox import on_question
 from radarstream.lab.attacks.whitebox.crafting import craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
-from radarstream.lab.attacks.whitebox.registry import WHITE_BOX, white_box
 from radarstream.lab.insights import Insights, ProbeQuery
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.study.scoring import is_correct

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from radarstream.defenses.protocol import Complete
 from radarstream.lab.insights import AttentionQuery, Insights
-from radarstream.lab.methods.attention_variance import AttentionVariance
+from radarstream.lab.methods.attention_variance import AttentionVariance, most_attended
 from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import Reranking
@@ -59,6 +60,35 @@ def test_who_dominates_goes():
     assert {c.found_rank: c.penalty for c in found.candidates} == {
         1: 25.0, 2: 60.0, 3: 25.0, 4: 25.0, 5: 25.0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shares", "variance"),
+    [
+        ([20.0] * 5, 0.0),
+        ([60, 10, 10, 10, 10], 400.0),
+        ([28, *[8] * 9], 36.0),
+        ([40, 20, 15, 15, 10], 110.0),
+        ([55, 25, 10, 10], 337.5),
+        ([100], 0.0),
+        ([0, 0, 0], 0.0),
+    ],
+)
+def test_golden_variances(shares: list[float], variance: float):
+    """A variance that is the threshold is not too much."""
+    assert most_attended(np.array(shares), variance) is None
+    assert variance == 0.0 or most_attended(np.array(shares), variance - 1e-9) == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "code", "paper"), [(5, 30.24, 34.14), (10, 25.36, 31.21), (15, 25.82, 33.12)]
+)
+def test_the_share_that_is_too_much_where_others_are_equal(count: int, code: float, paper: float):
+    for threshold, share in ((26.2, code), (50.0, paper)):
+        for above in (-0.01, 0.01):
+            rest = (100.0 - share - above) / (count - 1)
+            shares = np.array([share + above, *[rest] * (count - 1)])
+            assert (most_attended(shares, threshold) == 0) == (above > 0.0)
 
 
 @pytest.mark.parametrize(("threshold", "expected"), [(26.2, {1}), (50.0, set())])

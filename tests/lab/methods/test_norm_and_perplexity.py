@@ -7,14 +7,13 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.protocol import Norms
-from radarstream.lab.attribution.events import attribute_all
 from radarstream.lab.methods.thresholds import Norm, Perplexity
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
 from tests.builders import make_case
-from tests.driving import Likelihoods, Script, run
+from tests.driving import Likelihoods, Script, attribute_all, run
 from tests.scripted_models import scripted_models
 
 LENGTHS = {"short": 1.0, "mid": 3.0, "long": 4.5, "longest": 6.0}

@@ -4,7 +4,6 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.protocol import Complete
-from radarstream.lab.attribution.events import attribute_all
 from radarstream.lab.methods.each_alone import RagForensics
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.schemas.attribution import Finding
@@ -12,7 +11,7 @@ from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import Task
 from tests.builders import make_case
-from tests.driving import Script, run
+from tests.driving import Script, attribute_all, run
 from tests.scripted_models import scripted_models
 
 

@@ -18,7 +18,6 @@ from radarstream.lab.insights import AttentionQuery
 from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.transformers_attention import (
     TransformersAttention,
-    loaded,
     passage_places,
     prompt_text,
 )
@@ -46,7 +45,7 @@ def attends(
 
 def test_shares_are_those_of_a_plain_computation(attends: TransformersAttention) -> None:
     """One pass over everything; a token is a byte, so that places in the text are tokens."""
-    model, tokenizer = loaded(attends.model_path, attends.device)
+    model, tokenizer = attends.network()
     query = AttentionQuery(prompt_of(PASSAGES), "Oslo, 3!")
     (found,) = attends.attention([query])
     text, spans = passage_places(query.prompt, lambda p: prompt_text(tokenizer, p))

@@ -11,8 +11,16 @@ from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.lab.pages.replay.page import render_report
-from radarstream.lab.pages.report import WORDS, model_facts, model_sentence
-from radarstream.lab.pages.tiers import LIMITED, Tier, limits, model_card, tier_of
+from radarstream.lab.pages.report import (
+    LIMITED,
+    WORDS,
+    Tier,
+    limits,
+    model_card,
+    model_facts,
+    model_sentence,
+    tier_of,
+)
 from radarstream.pipelines.job.replaying.record import RunRecord
 
 

@@ -1,10 +1,15 @@
-"""Sparse linear regression: least squares with a price on every weight."""
+"""What ablations of a context tell: probabilities of whole replies, as logarithms, since they
+are too small or too near to 1 for a float, and a sparse linear regression.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from radarstream.defenses.kernels.responsibility import LEAST
+
 FloatArray = NDArray[np.float64]
 
+MOST = -float(np.finfo(np.float64).epsneg)  # the nearest double below probability 1
 MOST_SWEEPS = 10_000
 STEADY = 1e-10  # largest step of a finished sweep, relative to the spread of the outcomes
 
@@ -44,3 +49,26 @@ def _descend(standard: FloatArray, centred: FloatArray, alpha: float) -> FloatAr
         if largest <= STEADY * centred.std():
             break
     return weights
+
+
+def total(log_probs: FloatArray) -> FloatArray:
+    """(r,) logarithms of the probability of all tokens of each row of (r, t)."""
+    return np.asarray(np.clip(log_probs, LEAST, 0.0).sum(axis=1))
+
+
+def log_odds(log_probs: FloatArray) -> FloatArray:
+    """Odds, log p - log(1 - p), from (n,) finite logarithms of p; p = 1 is the double below it.
+    Right where p underflows, too; 1 - p as in Maechler, "Accurately Computing log(1 - exp(-|a|))"
+    (2012).
+    """
+    logs = np.minimum(log_probs, MOST)
+    near_one = logs > -np.log(2.0)
+    complement = np.empty_like(logs)
+    complement[near_one] = np.log(-np.expm1(logs[near_one]))
+    complement[~near_one] = np.log1p(-np.exp(logs[~near_one]))
+    return np.asarray(logs - complement)
+
+
+def surprise(log_probs: FloatArray) -> float:
+    """The mean negative logarithm of the probabilities of (1, t) tokens, in [0, 100]."""
+    return float(-log_probs.clip(LEAST, 0.0).mean())
