@@ -7,9 +7,8 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.lab.defences.records import EVIDENCE, ROWS
-from radarstream.lab.defences.study import Defences, reference_among
+from radarstream.lab.defences.study import reference_among
 from radarstream.lab.study import kind
-from radarstream.lab.study.harness import start_over
 from radarstream.lab.study.record import RECORD, write_record
 from radarstream.lab.study.rows import RowFile
 from radarstream.lab.study.specs import Spec
@@ -74,18 +73,6 @@ def test_a_new_judge_takes_the_place_of_the_old(bench: Bench) -> None:
     assert record.notes == ("judged by large",)
 
 
-def test_starting_over_keeps_the_models_answers(bench: Bench) -> None:
-    calls = bench.calls()
-    start_over(bench.out, Defences)
-    assert {file.name for file in bench.out.iterdir()} <= {
-        "state.sqlite",
-        "state.sqlite-wal",
-        "state.sqlite-shm",
-    }
-    bench.run(static_dataset(2), seed=1)
-    assert bench.calls() == calls
-
-
 def test_what_was_noted_of_other_questions_is_forgotten(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "notes")
     data = make_dataset(make_history(0, ["Rome", "Bern"]), make_history(1, ["Oslo"] * 3))
@@ -139,13 +126,6 @@ def test_contenders_that_only_failed_may_be_mended(
     study = bench.run(static_dataset(1), "vanilla", ["benign"])
     assert [row.error for row in study.answered] == [None]
     assert stored_record(bench.out).code == "other"
-
-
-def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:
-    record = stored_record(bench.out)
-    write_record(bench.out, replace(record, code="", runs=()))
-    with pytest.raises(ConfigurationError, match="computed by other code"):
-        bench.experiment(static_dataset(2), "vanilla")
 
 
 def test_every_run_is_remembered(bench: Bench) -> None:

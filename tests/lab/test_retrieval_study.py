@@ -187,20 +187,11 @@ class TestLists:
         assert dict(one.options)["gate_temperature"] == 0.1
         assert {s.name for s in parse_rerankers("all")} == {*registry.RERANKERS}
 
-    @pytest.mark.parametrize(
-        "wrong", ["", " , ", "nothing", "prog_rank:runs=1", "prog_rank:nothing=1"]
-    )
-    def test_rerankers_that_cannot_be(self, wrong):
-        with pytest.raises(ConfigurationError):
-            parse_rerankers(wrong)
-
     def test_conditions(self):
         assert parse_conditions("") == ("benign",)
         every = parse_conditions("all,poisonedrag-benign")
         assert every[0] == "benign" and every[-1] == "poisonedrag-benign"
         assert {"poisonedrag", "injection", "hijack"} < set(every) and "pia" not in every
-        with pytest.raises(ConfigurationError, match="no attack 'pia' on a corpus"):
-            parse_conditions("pia")
         with pytest.raises(ConfigurationError, match=r"no attack.* hotflip.* black-box"):
             parse_conditions("sabotage")
 
@@ -214,11 +205,6 @@ class TestLists:
 
 
 class TestRefusals:
-    def test_no_question(self, bench):
-        empty = Dataset("t", (), "0")
-        with pytest.raises(ConfigurationError, match="nothing to ask"):
-            bench.study("injection", "none", dataset=empty)
-
     def test_no_document(self, bench):
         histories = tuple((replace(h[0], documents=()),) for h in towns().histories)
         with pytest.raises(ConfigurationError, match="bring no documents"):

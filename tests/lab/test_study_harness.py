@@ -26,11 +26,11 @@ MODELS = Models(ScriptedGenerator(), ScriptedRelations(), ScriptedEmbedder())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Square(StudyRow):
-    value: int | None
+    value: int
 
 
 class Squares(Kind):
-    """Squares numbers, one a batch; stops before `stop`, and fails on what is in `failing`."""
+    """Squares numbers, one a batch; stops before `stop`."""
 
     name: ClassVar[str] = "squares"
     files: ClassVar[Mapping[type[Any], str]] = {Square: "squares.jsonl"}
@@ -40,10 +40,9 @@ class Squares(Kind):
         self,
         numbers: tuple[int, ...],
         stop: int | None = None,
-        failing: frozenset[int] = frozenset(),
         seed: int = 0,
     ) -> None:
-        self.stop, self.failing = stop, failing
+        self.stop = stop
         settings = load_settings(profile="scripted")
         self.request = Request(dataset=Dataset("n", (), "0"), settings=settings, seed=seed)
         self.k, self.models, self.facts, self.reference = 1, MODELS, {}, "squaring"
@@ -68,22 +67,11 @@ class Squares(Kind):
             if number == self.stop:
                 raise KeyboardInterrupt
             self.computed.append(number)
-            failed = number in self.failing
-            yield (
-                1,
-                [
-                    Square(
-                        contender="squaring",
-                        condition="all",
-                        query_id=id_,
-                        error="down" if failed else None,
-                        value=None if failed else number**2,
-                    )
-                ],
-            )
+            row = Square(contender="squaring", condition="all", query_id=id_, value=number**2)
+            yield 1, [row]
 
 
-def values(study: Study) -> dict[int, int | None]:
+def values(study: Study) -> dict[int, int]:
     return {int(row.query_id[1:]): row.value for row in study.store.of(Square).values()}
 
 
@@ -100,27 +88,6 @@ def test_an_interrupted_study_keeps_its_rows_and_goes_on(tmp_path: Path) -> None
     assert plugin.computed == [3, 4]
     assert values(rest) == {1: 1, 2: 4, 3: 9, 4: 16}
     assert rest.record.seconds > cut.record.seconds > 0.0
-
-
-def test_what_failed_is_done_again_and_the_last_row_counts(tmp_path: Path) -> None:
-    Study(Squares((1, 2), failing=frozenset({2})), tmp_path).run()
-    mended = Study(Squares((1, 2)), tmp_path)
-    mended.run()
-    assert values(mended) == {1: 1, 2: 4}
-    assert len((tmp_path / "squares.jsonl").read_bytes().splitlines()) == 3
-
-
-def test_another_study_is_refused_until_it_starts_over(tmp_path: Path) -> None:
-    Study(Squares((1, 2)), tmp_path).run()
-    with pytest.raises(ConfigurationError, match="seed: 0 there, 1 here.*--no-resume"):
-        Study(Squares((1, 2), seed=1), tmp_path)
-    fewer = Study(Squares((1,)), tmp_path)
-    assert fewer.uncounted == 1
-    start_over(tmp_path, Squares((1,)))
-    assert list(tmp_path.iterdir()) == []
-    fresh = Study(Squares((1, 2), seed=1), tmp_path)
-    fresh.run()
-    assert values(fresh) == {1: 1, 2: 4}
 
 
 def test_rows_without_their_record_are_of_nobody_knows_which_study(tmp_path: Path) -> None:
@@ -151,11 +118,3 @@ def test_an_unknown_contender_takes_what_the_others_take() -> None:
     progress.finished["known"] = progress.expected["known"] = 1
     progress.seconds["known"] = 7.0
     assert progress.seconds_left() == pytest.approx(2 * 0.5 + 2 * 7.0)
-
-
-def test_work_is_timed_and_counted() -> None:
-    progress = Progress()
-    for units in (2, 3):
-        progress.record("radar", units, 0.5 * units)
-    assert progress.finished["radar"] == 5
-    assert progress.seconds["radar"] == 2.5
