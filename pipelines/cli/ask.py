@@ -15,14 +15,7 @@ from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
 from radarstream.pipelines.cli.terminal import cell, note, print_table, printed, say
-from radarstream.pipelines.documents import (
-    DocumentReader,
-    Given,
-    Offered,
-    Reading,
-    Unread,
-    in_path,
-)
+from radarstream.pipelines.documents import DocumentReader, Given, Offered, Reading, Unread, in_path
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import quote_link
 from radarstream.pipelines.serving.replies import has_nothing

@@ -137,7 +137,7 @@ def _print_claims(facts: Iterable[dict[str, Any]]) -> None:
     rows = (
         (
             one[COLUMN],
-            cell(words.spelt(one["verdict"]), STYLES.get(one["verdict"], "yellow")),
+            cell(one["verdict"].replace("_", " "), STYLES.get(one["verdict"], "yellow")),
             one.get("supporting"),
             one.get("contradicting"),
             one.get("error", one.get("answer")),

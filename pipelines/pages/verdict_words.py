@@ -90,11 +90,6 @@ def support_in_words(support: Support, answer: str | None = None) -> str:
     return "; ".join(parts)
 
 
-def spelt(name: str) -> str:
-    """A name of ours with spaces."""
-    return name.replace("_", " ")
-
-
 def claim_in_words(checked: CheckedClaim) -> str:
     """What became of a claim, and how many sites are on either side.
 
@@ -104,8 +99,9 @@ def claim_in_words(checked: CheckedClaim) -> str:
     'refuted: 1 independent site supports it, 3 contradict it'
     """
     pro, contra = checked.supporting, checked.contradicting
+    verdict = checked.verdict.replace("_", " ")
     return (
-        f"{spelt(checked.verdict)}: {_sites(pro)} {'support' if pro > 1 else 'supports'} it, "
+        f"{verdict}: {_sites(pro)} {'support' if pro > 1 else 'supports'} it, "
         f"{contra or 'none'} {'contradict' if contra > 1 else 'contradicts'} it"
     )
 

@@ -52,7 +52,7 @@ def text_of(reply: Reply) -> str:
         parts = [said]
     else:
         parts = [harmless(reply.text), CAUTIONS.get(event.status, ""), sources_of(reply)]
-    parts += [f"Not read: {harmless(one.name)}: {one.why}." for one in reply.question.unread]
+    parts += [f"Not read: document {one.rank}: {one.why}." for one in reply.question.unread]
     return "\n\n".join(filter(None, [*parts, NOTHING if has_nothing(reply) else ""]))
 
 

@@ -128,15 +128,6 @@ def test_what_cannot_be_read_is_named_with_the_reason_and_alone_an_error(name: s
     assert f"not read: page{suffix}: {WHY[why]}" in " ".join(shown.split())
 
 
-def test_an_address_that_cannot_be_read_is_an_error() -> None:
-    with serve_pages() as server:
-        near = f"{server.url}/"
-        whys = {near: "address", "http://a.invalid/": "name", "http:///x": "scheme"}
-        for address, why in whys.items():
-            told = refused("ask", CAPITAL, address, "--config", "r.toml")[1]
-            assert WHY[why] in " ".join(told.split())
-
-
 def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SERPAPI_KEY", raising=False)
     Path("empty.jsonl").touch()

@@ -22,7 +22,6 @@ from radarstream.pipelines.pages.verdict_words import (
     claim_in_words,
     decided_in_words,
     module_in_words,
-    spelt,
 )
 from radarstream.pipelines.serving.access import Form, MayAsk, MayReport, context_of, files_of
 from radarstream.pipelines.serving.console.answers import answer_in_words, grounds_of
@@ -257,7 +256,7 @@ def grounds_in(reply: Reply, event: AnswerEvent) -> tuple[str, str, str]:
         return grounds_of(event)
     claim, verdict = reply.checked.claim, reply.checked.verdict
     said = f"The claim says {claim.answer}; the answer: {reply.text or 'no answer'}."
-    return spelt(verdict), CLAIM_TONES[verdict], f"Asked: {claim.question} {said}"
+    return verdict.replace("_", " "), CLAIM_TONES[verdict], f"Asked: {claim.question} {said}"
 
 
 def complaints(context: Context) -> APIRouter:

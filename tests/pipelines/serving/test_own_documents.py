@@ -73,7 +73,7 @@ def test_what_cannot_be_read_is_named_and_the_others_answer(
     assert [one["rank"] for one in reply["citations"]] == [1, 3]
     unread = {"rank": 2, "name": "documents.1.data", "reason": why, "why": WHY[why]}
     assert reply["unread"] == [unread]
-    assert f"Not read: documents.1.data: {WHY[why]}." in reply["text"]
+    assert f"Not read: document 2: {WHY[why]}." in reply["text"]
 
 
 @pytest.mark.parametrize(
