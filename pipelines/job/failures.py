@@ -1,4 +1,4 @@
-"""What an error means for the job: try again, stop, or blame one record."""
+"""What an error means for the job: retry, stop, or make one record a dead letter."""
 
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -13,15 +13,15 @@ AWAY: Final = (errors.BrokerError, errors.DatabaseUnavailableError, errors.State
 
 
 def kind_of(error: BaseException) -> ErrorKind:
-    """Judge an error by what is behind it. "transient": a broker or database that restarts, a row
-    that moved. "fatal": the project's other errors, the machine's, an interruption. "defect":
-    anything else.
+    """Classify an error by its causes. "transient": a broker or database that restarts, a row that
+    changed meanwhile. "fatal": the project's other errors, the system's, an interruption. "defect":
+    all others.
     """
     chain = list(behind(error))
     if any(isinstance(e, AWAY) or is_transient(e) for e in chain):
         return "transient"
     if any(isinstance(e, DataError | IntegrityError) for e in chain):
-        return "defect"  # the database refuses what a record led to
+        return "defect"  # the database refuses values computed from a record
     fatal = (errors.RadarstreamError, SQLAlchemyError, OSError, MemoryError, KeyboardInterrupt)
     return "fatal" if any(isinstance(e, fatal) for e in chain) else "defect"
 
@@ -33,10 +33,10 @@ def named(error: BaseException) -> str:
 
 
 def behind(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and everything that led to it."""
+    """Yield an error and its causes."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        suppressed = error.__suppress_context__  # it says something else now
+        suppressed = error.__suppress_context__  # raised `from None`
         error = error.__cause__ or (None if suppressed else error.__context__)

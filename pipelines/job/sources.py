@@ -1,4 +1,4 @@
-"""A person's word about a site: which name is meant, what is written, what is known as JSON."""
+"""Verdicts on sources: parses the name of a source, and describes sources and verdicts."""
 
 from ipaddress import ip_address
 from typing import Any, Final
@@ -15,10 +15,10 @@ SHOWN_CHARACTERS: Final = 200
 
 
 def source_named(text: str) -> str:
-    """The name that a person means: a host as typed, or of a page's address its site.
+    """Parse a source: a host's name as typed, or the site of a page's address.
 
-    Raises ConfigurationError for what names no host, and for a suffix below which a registry gives
-    out names.
+    Raises ConfigurationError for text without a host, and for a suffix under which a registry sells
+    names.
 
     >>> source_named("https://news.example.co.uk/1"), source_named("news.example.co.uk")
     ('example.co.uk', 'news.example.co.uk')
@@ -41,7 +41,7 @@ def source_named(text: str) -> str:
 
 
 def consequence(domain: str, verdict: SourceVerdict | None) -> str:
-    """What holds once a verdict is written, in one line."""
+    """Describe the consequence of a verdict in one line."""
     if verdict is None:
         return f"{domain} has no verdict"
     return f"{domain} is {verdict}, and every name below it without a verdict of its own"
@@ -63,7 +63,7 @@ def described(source: Source) -> dict[str, Any]:
 
 
 def _bracketed(host: str) -> str:
-    """An IPv6 address as addresses of pages have it; anything else as it is."""
+    """Put an IPv6 address into brackets, as in URLs; leave other hosts unchanged."""
     try:
         return f"[{host}]" if ip_address(host).version == IPV6 else host
     except ValueError:

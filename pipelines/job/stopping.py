@@ -12,33 +12,33 @@ if TYPE_CHECKING:
 
 
 class AskedToStopError(Exception):
-    """Somebody asked to stop before there was anything to finish."""
+    """The process was asked to stop before its work began."""
 
 
 class Stop:
-    """A wish to stop, by SIGTERM or SIGINT; a second one ends the process. A thread sets `event`
-    and `reload`: set in a handler they could deadlock.
+    """A request to stop, by SIGTERM or SIGINT; a second one ends the process. A thread sets `event`
+    and `reload`, because setting them in a signal handler could deadlock.
     """
 
     def __init__(self) -> None:
         self.event = Event()
         self.reload = Event()
         self._asked = False
-        self._signals: SimpleQueue[int] = SimpleQueue()  # made to be filled by handlers
+        self._signals: SimpleQueue[int] = SimpleQueue()  # `put` is safe in signal handlers
 
     def __call__(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether the process was asked to stop."""
         return self.event.is_set()
 
     @property
     def clock(self) -> "Clock":
-        """The machine's clocks; a pause ends when somebody asks to stop."""
-        from radarstream.schemas.times import SystemClock  # with libraries, when signals are ours
+        """The system's clock; a request to stop ends its pauses."""
+        from radarstream.schemas.times import SystemClock  # slow to import: after `install`
 
         return SystemClock(self.event.wait)
 
     def install(self) -> None:
-        """Take over the signals of this process; call in the main thread. SIGHUP asks to reload."""
+        """Handle the signals of this process; call in the main thread. SIGHUP sets `reload`."""
         Thread(target=self._pass_on, name="signals", daemon=True).start()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._handle)
@@ -59,7 +59,7 @@ class Stop:
 
 
 def die(number: int) -> None:
-    """End this process as a signal does, also the first of a container, which survives its own."""
+    """End this process by a signal, even as PID 1 of a container, which ignores its own signals."""
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
     os._exit(128 + number)

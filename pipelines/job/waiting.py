@@ -1,5 +1,5 @@
-"""Starts that wait for a database or a broker, work in threads beside a busy loop, and the watch
-over the state database, which has to stay the one that a job began with.
+"""Waits for a database or a broker at the start, runs background work in threads, and checks that
+the state database stays the one that the job began with.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,8 +26,8 @@ from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 ResultT = TypeVar("ResultT")
-LOOK_S: Final = 0.05  # how soon a wish to stop is noticed
-PATIENCE_S: Final = 1.0  # for work in hand at the end
+LOOK_S: Final = 0.05  # delay until a request to stop is noticed
+PATIENCE_S: Final = 1.0  # for unfinished background work at the end
 BUSY_SILENCE_S: Final = 1_800.0  # without progress while a model works, before /healthz fails
 
 log = structlog.get_logger("radarstream")
@@ -40,8 +40,8 @@ def repeating(
     every_s: float,
     at_end: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
-    """Do `work` at once and every so many seconds until the context ends, then `at_end`. Of a
-    series of failures the first is logged. Work that hangs at the end is left behind.
+    """Run `work` in a thread, at once and every `every_s` seconds until the context ends, then
+    `at_end`. Logs the first of consecutive failures. Waits `PATIENCE_S` for work that hangs.
     """
     over = Event()
 
@@ -51,7 +51,7 @@ def repeating(
             try:
                 work()
                 failing = False
-            except Exception as error:  # noqa: BLE001 it must go on, whatever a library raises
+            except Exception as error:  # noqa: BLE001 must continue, whatever a library raises
                 if not failing:
                     log.warning("background work fails", stage=name, error=error)
                 failing = True
@@ -68,15 +68,15 @@ def repeating(
 
 
 def unless_stopped(work: Callable[[], ResultT], stopping: Callable[[], bool]) -> ResultT:
-    """What `work` returns or raises; AskedToStopError as soon as asked to, with work
-    left behind.
+    """Run `work` in a thread and return its result. Raises its error, or AskedToStopError at once
+    when asked to stop; the thread then goes on.
     """
     outcome: Future[ResultT] = Future()
 
     def run() -> None:
         try:
             outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001 raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 raised again by `result`
             outcome.set_exception(error)
 
     Thread(target=run, name="waiting", daemon=True).start()
@@ -95,7 +95,7 @@ def pause_s(attempt: int, settings: JobSettings, random: Random) -> float:
 
 @dataclass
 class Waiting:
-    """Tries until it succeeds or somebody asks to stop; once, if not `patient`."""
+    """Retries until success or a request to stop; tries only once if not `patient`."""
 
     health: Health
     stop: Stop
@@ -104,7 +104,7 @@ class Waiting:
     random: Random = field(default_factory=Random)
 
     def until(self, check: Check, work: Callable[[], ResultT]) -> ResultT:
-        """What `work` returns once it does. Raises AskedToStopError, and what does not heal."""
+        """Return the result of `work`. Raises AskedToStopError and errors that are not transient."""
         attempt = 0
         while True:
             try:
@@ -123,7 +123,7 @@ class Waiting:
     def pause(self, check: Check, attempt: int, error: Exception) -> None:
         """Log the failed try and wait. Raises AskedToStopError."""
         pause = pause_s(attempt, self.settings, self.random)
-        own = isinstance(error, RadarstreamError)  # at a start its words cannot be of a document
+        own = isinstance(error, RadarstreamError)  # at a start, no message contains documents
         log.warning(
             "waiting",
             stage=check,
@@ -145,32 +145,30 @@ def starting(
     *,
     patient: bool,
 ) -> Iterator[Waiting]:
-    """Serve the telemetry of a process, and yield what waits for the services that it needs."""
+    """Serve the telemetry of a process, and yield a `Waiting` for the services that it needs."""
     telemetry = settings.telemetry
     health = Health(telemetry.silence_s, BUSY_SILENCE_S, checks=checks)
     with serving(telemetry.listen, registry, health):
         yield Waiting(health, stop, settings.job, patient)
 
 
-DATABASE_S: Final = 5.0  # how often the state database is looked at
+DATABASE_S: Final = 5.0  # interval of checks of the state database
 
 
 @dataclass
 class StateWatch:
-    """Refuses work on another database than the one that gave this group its mark."""
+    """Refuses work on a database other than the one that gave this group its mark."""
 
     engine: Engine
     group: str
     mark: str
     health: Health
     logged: bool = False
-    seen: groups.Offsets = field(
-        default_factory=dict
-    )  # at the last look; a database's never go down
+    seen: groups.Offsets = field(default_factory=dict)  # at the last check; they never decrease
 
     def insist(self) -> None:
-        """Raise ConfigurationError when it was emptied, damaged, replaced or rolled back."""
-        seen = self.seen  # before the database is read: two threads look
+        """Raise ConfigurationError if it was emptied, damaged, replaced or rolled back."""
+        seen = self.seen  # before the database is read, as two threads check
         groups.insist_on_mark(self.engine, self.group, self.mark)
         with self.engine.connect() as connection:
             known = groups.known_offsets(connection, self.group)
@@ -178,7 +176,7 @@ class StateWatch:
         self.seen = known
 
     def look(self) -> None:
-        """Report to health whether the database answers and is the same, a batch long or not."""
+        """Report to health whether the database answers and is the same, even in a long batch."""
         try:
             self.insist()
         except SQLAlchemyError:
@@ -195,8 +193,8 @@ class StateWatch:
 def open_database(
     settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
 ) -> Engine:
-    """The state database once it answers. Raises ConfigurationError where its SQLite file is
-    missing although the group has committed, unless `start_over`.
+    """Wait for the state database. Raises ConfigurationError if its SQLite file is missing although
+    the group has committed, unless `start_over`.
     """
     file = absent_file(settings.database)
 
@@ -213,7 +211,7 @@ def open_database(
 def watched_state(
     settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
 ) -> Iterator[StateWatch]:
-    """Enter the consumer group once the broker has all topics, and look after its database."""
+    """Create the topics, enter the consumer group, and check its database in a thread."""
     waiting.until("broker", lambda: ensure_topics(settings.kafka))
     mark = waiting.until(
         "broker", lambda: enter_group(settings, group, topic=topic, start_over=start_over)

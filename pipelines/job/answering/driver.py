@@ -208,7 +208,7 @@ class Driver:
             )
 
     def timed(self, stage: str, work: Callable[[], ResultT], records: int = 0) -> ResultT:
-        """Run one stage with retries and tell the observer how long the good try took."""
+        """Run one stage with retries; report the duration of the successful try."""
 
         def once() -> ResultT:
             started = perf_counter()
@@ -219,7 +219,7 @@ class Driver:
         return self.retried(stage, once)
 
     def retried(self, stage: str, work: Callable[[], ResultT]) -> ResultT:
-        """Try until it succeeds, with growing pauses; the error of the last try ends the job."""
+        """Retry transient errors with growing pauses; raise the error of the last try."""
         for attempt in range(self.settings.attempts - 1):
             try:
                 return work()

@@ -1,4 +1,4 @@
-"""Puts the continuous job together from its settings."""
+"""Builds the continuous job from its settings, and runs it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -35,7 +35,7 @@ from radarstream.schemas.codec import dead_letter, outbox_record
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import RawRecord
 
-# Somebody else must act: the message says it all, and whoever called tells it.
+# Errors whose message is enough: the caller prints it, and a traceback would not help.
 PLAIN: Final = (errors.BrokerError, errors.ConfigurationError, errors.DatabaseUnavailableError)
 
 log = structlog.get_logger("radarstream")
@@ -45,18 +45,17 @@ log = structlog.get_logger("radarstream")
 def opened_job(
     settings: Settings, stop: Stop, *, start_over: bool = False, patient: bool = True
 ) -> Iterator[Driver]:
-    """Connect to everything and yield a driver that is ready to run.
+    """Connect to all services and yield a driver that is ready to run.
 
-    If `patient`, a database or a broker that does not answer is waited for. Raises
-    AskedToStopError, ConfigurationError; also for a database that does not know the group's
-    offsets, unless `start_over`.
+    If `patient`, wait for a database or a broker that does not answer. Raises AskedToStopError and
+    ConfigurationError, also if the database does not know the group's offsets, unless `start_over`.
     """
     metrics, kafka = JobMetrics(), settings.kafka
     with ExitStack() as opened:
         start = starting(settings, stop, metrics.registry, patient=patient)
         waiting = opened.enter_context(start)
         health = waiting.health
-        probe_service(settings)  # a refused key or an unknown model ends it here
+        probe_service(settings)  # fails early for a refused key or an unknown model
         engine = open_database(settings, waiting, kafka.group, start_over=start_over)
         guard = opened.enter_context(observed(shared_pipeline(settings), metrics, health))
         state = opened.enter_context(
@@ -76,7 +75,7 @@ def opened_job(
             return micro_batch(records)
 
         def publish(lanes: frozenset[int]) -> int:
-            state.insist()  # an idle job has nothing else that looks
+            state.insist()  # an idle job runs no batch that would check it
             return publish_outbox(engine, sink, lanes=lanes)
 
         yield Driver(
@@ -93,7 +92,7 @@ def opened_job(
 
 
 def opened_log(settings: Settings, engine: Engine) -> KafkaLog:
-    """The snapshots, read from where this group and the database are."""
+    """The topic of snapshots, read from the group's offsets, which the database must know."""
     return KafkaLog(
         settings.kafka,
         membership=settings.job.membership,
@@ -107,7 +106,7 @@ def opened_log(settings: Settings, engine: Engine) -> KafkaLog:
 def observed(
     guard: DefensePipeline[Any], metrics: JobMetrics, health: Health
 ) -> Iterator[DefensePipeline[Any]]:
-    """The process's pipeline, whose models and stages are counted while the job runs."""
+    """Count the models and stages of the process's pipeline while the job runs."""
     metrics.registry.register(ModelMetrics.of(guard.models))
     own = (metrics.stage, health.busy)
     guard.meter.observers += own
@@ -120,7 +119,7 @@ def observed(
 
 @contextmanager
 def known_lag(kafka: KafkaOptions, metrics: JobMetrics) -> Iterator[Lag]:
-    """Yield a lag that is kept up to date, and exported."""
+    """Yield the consumer lag, refreshed in a thread and exported."""
     offsets = OffsetReader(kafka, group=kafka.group)
     lag = Lag(offsets.read)
     metrics.registry.register(lag)
@@ -129,8 +128,8 @@ def known_lag(kafka: KafkaOptions, metrics: JobMetrics) -> Iterator[Lag]:
 
 
 def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False) -> None:
-    """Run the job until SIGTERM, or until the topic is drained. Raises the project's errors;
-    JobFailedError for another library's, whose words may repeat data: the log has the frames.
+    """Run the job until SIGTERM, or until the topic is drained. Raises the project's errors, and
+    JobFailedError for those of libraries, whose messages may contain data.
     """
     configure_logging(settings.telemetry)
     stop, started = Stop(), False
@@ -140,13 +139,13 @@ def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False
             started = True
             driver.run(drain=drain)
     except AskedToStopError:
-        pass  # there was nothing to finish
+        pass  # nothing had started
     except PLAIN as error:
-        if started:  # hours later nobody watches the terminal
+        if started:  # for a job that ran for hours, the log must say it too
             log.error("failed", failure=named(error))  # noqa: TRY400 no frames where none help
         raise
-    except Exception as error:  # noqa: BLE001 raised again below, without foreign words
-        log.error("failed", error=error)  # noqa: TRY400 frames, but no foreign words
+    except Exception as error:  # noqa: BLE001 raised again below, without a library's message
+        log.error("failed", error=error)  # noqa: TRY400 frames, but not the message
         own = [cause for cause in behind(error) if isinstance(cause, errors.RadarstreamError)]
         if own:
             raise own[0] from None
@@ -155,7 +154,7 @@ def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False
 
 
 def load(models: Models, health: Health) -> None:
-    """Load the models before the first snapshot; one that does not answer is no reason to stop."""
+    """Load the models before the first snapshot; only log if one does not answer."""
     try:
         warm_up(models, ("generator", "relations"))
     except errors.ModelError:

@@ -1,1 +1,1 @@
-"""Fetching the watched queries when they are due."""
+"""Fetches the watched queries when they are due."""

@@ -1,4 +1,4 @@
-"""Searches of past periods, marked `date_restricted`: date filters let some later pages through."""
+"""Searches past periods. Date filters admit some later pages: snapshots are `date_restricted`."""
 
 import os
 import re
@@ -28,10 +28,10 @@ FATAL: Final = (FailureClass.OUT_OF_SEARCHES, FailureClass.OUT_OF_BUDGET, Failur
 
 
 def periods(first: str, last: str, every: Every, today: date) -> tuple[DateSpan, ...]:
-    """Return the whole periods from that of `first` to that in which `last` ends.
+    """Return the whole periods from the one with `first` to the one in which `last` ends.
 
-    Moments are `2015`, `2015-03` or `2015-Q2`. Raises ConfigurationError for anything else, for an
-    empty span, and for a period that has not ended before `today`.
+    Both have the form `2015`, `2015-03` or `2015-Q2`. Raises ConfigurationError for other forms, an
+    empty span, and a period that has not ended before `today`.
 
     >>> [str(span.last) for span in periods("2015-03", "2015", "quarter", date(2020, 1, 1))]
     ['2015-03-31', '2015-06-30', '2015-09-30', '2015-12-31']
@@ -50,7 +50,7 @@ def periods(first: str, last: str, every: Every, today: date) -> tuple[DateSpan,
 
 
 def _months(text: str) -> tuple[int, int]:
-    """First and last month of a moment, counted from year 0."""
+    """First and last month of a year, a month or a quarter, counted from year 0."""
     match = MOMENT.fullmatch(text)
     year, month, quarter = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
     if year < EARLIEST_YEAR or not (match and (match[2] is None or 1 <= month <= 12)):
@@ -69,7 +69,7 @@ def _first_day(month: int) -> date:
 def planned(
     requests: Sequence[SearchRequest], spans: Sequence[DateSpan], present: frozenset[str]
 ) -> tuple[SearchRequest, ...]:
-    """Return every query in every period, oldest first within a query, without what is present."""
+    """Every query in every period, without snapshots that are `present`; periods ascend."""
     wanted = (replace(request, dates=span) for request in requests for span in spans)
     return tuple(request for request in wanted if snapshot_id(request) not in present)
 
@@ -84,11 +84,11 @@ def snapshot_id(request: SearchRequest) -> str:
 def run_backfill(
     work: Sequence[SearchRequest], search: Search, write: Write, stopping: Callable[[], bool]
 ) -> list[tuple[SearchRequest, str]]:
-    """Search and write one after another; return what failed or was not reached, and why. Ends
-    early when budget or account are used up, or the process is asked to stop.
+    """Run the searches in order; return those that failed or were not reached, and why. Ends early
+    if the budget or the account is used up, or the process is asked to stop.
     """
     failed: list[tuple[SearchRequest, str]] = []
-    over = ""  # why nothing more is searched for
+    over = ""  # why no further search is made
     for request in work:
         over = over or ("stopped" if stopping() else "")
         if over:
@@ -104,8 +104,8 @@ def run_backfill(
 
 @contextmanager
 def opened_history(file: Path) -> Iterator[tuple[frozenset[str], Write]]:
-    """Yield the ids of the snapshots in a file, and what appends one durably, to one writer at a
-    time. A cut-off last line is removed. Raises ConfigurationError for anything but snapshots.
+    """Lock a file; yield its snapshots' ids and a function that appends one durably. Removes an
+    incomplete last line. Raises ConfigurationError for other damage.
     """
     with hold_directory(file.parent), file.open("a+b") as stream:
 
@@ -118,7 +118,7 @@ def opened_history(file: Path) -> Iterator[tuple[frozenset[str], Write]]:
 
 
 def _present_in(file: Path, stream: BinaryIO) -> frozenset[str]:
-    """Ids of the snapshots in a file, whose last line then has an end."""
+    """Ids of the snapshots in a file; completes or removes the last line."""
     ids, line, whole = set(), b"\n", 0
     stream.seek(0)
     for number, line in enumerate(stream, start=1):

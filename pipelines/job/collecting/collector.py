@@ -1,8 +1,8 @@
 """Fetches every watched query when it is due: claim it, search, publish, record the fetch.
 
-After a crash the claim runs out and the query is fetched again. What could not be published is kept
-in memory until the broker is back. The most overdue query comes first; one whose last answer was
-not settled may be searched for further.
+After a crash the claim expires, and the query is fetched again. Unpublished snapshots stay in
+memory until the broker answers. The most overdue query comes first. If its last answer was not
+settled, further searches may follow.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,11 +47,11 @@ from radarstream.schemas.searching import FailureClass, SearchFailedError, Searc
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import Clock, milliseconds
 
-LEASE_MS: Final = 900_000  # then another collector may repeat a search that is not finished
-EXHAUSTED_PAUSE_S: Final = 3_600.0  # of all queries, when credits or searches are used up
+LEASE_MS: Final = 900_000  # then another collector may repeat an unfinished search
+EXHAUSTED_PAUSE_S: Final = 3_600.0  # for all queries, when credits or searches are used up
 PUBLISH_ATTEMPTS: Final = 6
-TICK_S: Final = 1.0  # how soon a signal is noticed
-LOOK_AGAIN_S: Final = 30.0  # how soon a change of the table by somebody else is noticed
+TICK_S: Final = 1.0  # delay until a signal is noticed
+LOOK_AGAIN_S: Final = 30.0  # delay until another process's change of the table is noticed
 PUBLISH_PAUSE_S: Final = 10.0
 DATABASE_PAUSE_S: Final = 5.0
 DAMAGED, UNPUBLISHED = "damaged_entry", "unpublished"  # failures beside those of a search
@@ -62,7 +62,7 @@ log = structlog.get_logger("radarstream")
 
 @dataclass
 class Collector:
-    """One fetch after another. Several collectors may share a table; each query has one winner."""
+    """Fetches queries one by one. Several collectors may share a table; one claims each query."""
 
     search: Search
     sink: Sink
@@ -72,16 +72,16 @@ class Collector:
     metrics: CollectingMetrics
     in_a_row: dict[str, int] = field(default_factory=dict)  # failures, by query
     unpublished: dict[tuple[str, str], SearchSnapshot] = field(default_factory=dict)
-    quiet_until: float = 0.0  # nothing is due before, by the monotonic clock
+    quiet_until: float = 0.0  # monotonic time before which nothing is due
 
     def replace(self, entries: tuple[Watched, ...]) -> None:
-        """Make these the list, at once. Entries that say the same keep their times."""
+        """Replace the list in one transaction. Unchanged entries keep their times."""
         replace_all(self.engine, table_entries(entries), self._now_ms())
         self.quiet_until = 0.0
 
     def run(self, stopping: Callable[[], bool], every_turn: Callable[[], None]) -> None:
-        """Fetch what is due until asked to stop; `every_turn` runs about once a second. A database
-        that restarts is waited for, and the fetch repeated when its claim has run out.
+        """Fetch due queries until asked to stop; `every_turn` runs about once a second. Waits for a
+        database that restarts; the fetch is repeated after its claim expires.
         """
         while not stopping():
             try:
@@ -97,20 +97,20 @@ class Collector:
                 self.clock.wait(TICK_S)
 
     def fetch_due_once(self, stopping: Callable[[], bool]) -> int:
-        """Fetch every query that is due now, once, and return how many of them failed."""
+        """Fetch every query that is due now, once, and return the number of failures."""
         failures = 0
         for watched in self._due(self._now_ms()):
             if stopping():
                 break
-            now_ms = self._now_ms()  # the lease lasts from here: earlier ones took their time
+            now_ms = self._now_ms()  # the lease starts here, after the earlier fetches
             if self._claim(watched, now_ms) and not self._fetch(watched, now_ms):
                 failures += 1
                 if self.clock.monotonic() < self.quiet_until:
-                    break  # nothing left to search with
+                    break  # credits or searches are used up
         return failures
 
     def fetch_next(self) -> bool:
-        """Fetch the query that is most overdue; False when there is none at present."""
+        """Fetch the most overdue query; False if none is due."""
         if self.clock.monotonic() < self.quiet_until:
             return False
         now_ms = self._now_ms()
@@ -138,7 +138,7 @@ class Collector:
         return claim(self.engine, watched.query_id, due_ms, now_ms, LEASE_MS)
 
     def _fetch(self, watched: WatchedQuery, claimed_ms: int) -> bool:
-        """Search, publish and record; True when the snapshot is out."""
+        """Search, publish and record; True if the snapshot was published."""
         try:
             entry = entry_of(watched.entry)
         except errors.ConfigurationError:
@@ -166,9 +166,7 @@ class Collector:
         return found
 
     def _unsettled(self, entry: Watched) -> tuple[str, ...] | None:
-        """The answers of the query's last step if that wanted more than a search
-        finds, else None.
-        """
+        """Answers of the query's last step if it wanted or used further searches, else None."""
         if not self.settings.further_searches:
             return None
         last = find_event(self.engine, entry.query.id)
@@ -189,7 +187,7 @@ class Collector:
         except errors.BrokerError:
             self.unpublished[watched.query_id, watched.entry] = snapshot
             return False
-        except errors.RecordTooLargeError:  # it never will be published
+        except errors.RecordTooLargeError:  # a retry would not help
             return False
         return True
 
@@ -239,7 +237,7 @@ class Collector:
     def _give_back(
         self, watched: WatchedQuery, claimed_ms: int, due_ms: int, fetched_ms: int | None = None
     ) -> None:
-        """End the claim: the query is due again at `due_ms`, and was fetched if that is given."""
+        """End the claim; the query is due again at `due_ms`. `fetched_ms` notes a fetch."""
         record_fetch(
             self.engine,
             watched.query_id,
@@ -256,8 +254,8 @@ class Collector:
 
 
 def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
-    """Collect until SIGTERM, or once what is due; return how many fetches failed then. SIGHUP reads
-    the file again; without one the list is the table's.
+    """Collect until SIGTERM and return 0, or collect due queries `once` and return the number of
+    failures. SIGHUP reads the file again; without a file, the table is the list.
     """
     configure_logging(settings.telemetry)
     stop = Stop()
@@ -277,7 +275,7 @@ def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
                 try:
                     read_again(collector, file)
                 except DBAPIError:
-                    stop.reload.set()  # once more, when the database is back
+                    stop.reload.set()  # repeat it when the database answers
                     raise
 
         log.info("watching", state="ready", queries=len(entries) if entries is not None else None)
@@ -287,7 +285,7 @@ def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
 
 
 def read_again(collector: Collector, file: Path) -> None:
-    """Replace the list by what the file says now; a file with a mistake changes nothing."""
+    """Replace the list by the file's entries; a file with a mistake changes nothing."""
     try:
         entries = read_watchlist(file)
     except ConfigurationError:
@@ -301,8 +299,8 @@ def read_again(collector: Collector, file: Path) -> None:
 def opened_collector(
     settings: Settings, stop: Stop, *, patient: bool = True
 ) -> Iterator[tuple[Collector, Callable[[], None]]]:
-    """Connect to everything, waiting if `patient`; yield the collector and what it does at every
-    turn. Raises AskedToStopError.
+    """Connect to all services, waiting if `patient`; yield the collector and a function to call at
+    every turn. Raises AskedToStopError.
     """
     clock = stop.clock
     with ExitStack() as opened:

@@ -21,7 +21,7 @@ class Watchlist(Section):
     """A watchlist file."""
 
     defaults: Defaults = Defaults()
-    """for entries that do not say otherwise"""
+    """values for keys that an entry does not set"""
     queries: tuple[Watched, ...]
 
     @field_validator("queries", mode="before")
@@ -51,14 +51,14 @@ def read_watchlist(file: Path) -> tuple[Watched, ...]:
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML as plain data without repeated keys, by libyaml, which takes `{question: Who won?}`."""
+    """YAML as plain data without repeated keys; libyaml accepts `{question: Who won?}`."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if str(key.value) in seen:
-                lines = f"{key.value!r} stands there twice"
-                raise ConstructorError(problem=lines, problem_mark=key.start_mark)
+                problem = f"the key {key.value!r} is repeated"
+                raise ConstructorError(problem=problem, problem_mark=key.start_mark)
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
@@ -81,14 +81,14 @@ def parse_watchlist(data: bytes, name: str) -> tuple[Watched, ...]:
 def _plain(data: bytes, name: str) -> Any:
     depth = 0
     try:
-        for event in yaml.parse(data, _Loader):  # libyaml's stack ends where a file nests too deep
+        for event in yaml.parse(data, _Loader):  # deep nesting would overflow libyaml's stack
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > MOST_NESTED:
                 raise ConfigurationError(f"{name}: not YAML: nested too deeply")
         return yaml.load(data, _Loader)  # noqa: S506 a safe one
     except yaml.MarkedYAMLError as error:
-        last = data.count(b"\n") + 1  # libyaml puts the end of a file on a line after it
+        last = data.count(b"\n") + 1  # libyaml counts the end of the file as another line
         line = min(error.problem_mark.line + 1, last) if error.problem_mark else 1
         raise ConfigurationError(f"{name} line {line}: not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:

@@ -1,1 +1,1 @@
-"""Complaints about answers: taking them in, finding who taught the answer, settling it."""
+"""Takes complaints about answers, attributes the wrong answers to texts, settles the incidents."""

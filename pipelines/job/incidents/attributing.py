@@ -1,5 +1,5 @@
-"""Deep attribution, beside the job: one incident after the other, within a budget. State is in the
-database; a crash repeats at most one attribution, and event and quarantine are written once.
+"""Deep attribution, beside the job: one incident after the other, within a budget. The database
+holds the state: after a crash at most one attribution is repeated, and results are written once.
 """
 
 from collections.abc import Sequence
@@ -48,15 +48,15 @@ log = structlog.get_logger("radarstream")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much may be attributed at this moment."""
+    """The budget for attributions, one half of it reserved, and what is used of it."""
 
     engine: Engine
     settings: AttributionSettings
     clock: Clock
 
     def next_turn(self) -> tuple[StoredComplaint | None, bool]:
-        """The complaint to look at, if any, and whether the reserved half pays; the half of which
-        less is used goes first. With both used up, known attributions can still be settled.
+        """The next complaint, if any, and whether the reserved half of the budget pays. The less
+        used half goes first. If both are used up, known attributions can still be settled.
         """
         day_ago_ms = milliseconds(self.clock.now() - DAY)
         first = partial(next_open, self.engine, day_ago_ms=day_ago_ms, trusted=self.trusted())
@@ -68,7 +68,7 @@ class Budget:
         return first(only_known=True), False
 
     def used(self, *, reserved: bool) -> float:
-        """Return the share of this half that is used up, by the scarcer limit; may exceed 1."""
+        """The used share of this half, by the scarcer limit; may exceed 1."""
         now = self.clock.now()
         events, calls = store.spent(
             self.engine, milliseconds(now - HOUR), milliseconds(now - DAY), reserved=reserved
@@ -78,7 +78,7 @@ class Budget:
         return share / HALF
 
     def trusted(self) -> frozenset[str]:
-        """Return the trusted senders with an open complaint."""
+        """The trusted senders with an open complaint."""
         with self.engine.connect() as connection:
             waiting = senders.waiting_senders(connection)
         return frozenset(
@@ -117,7 +117,7 @@ class Attributing:
     reading: ReadingSettings = ReadingSettings()
 
     def step(self) -> bool:
-        """Bring one complaint to its end or count its failure; False without. Raises
+        """Settle one complaint or count its failure; False if there is none. Raises
         ModelOutageError.
         """
         complaint, reserved = self.budget.next_turn()
@@ -136,13 +136,13 @@ class Attributing:
 
     @property
     def budget(self) -> Budget:
-        """Whose turn it is, within the limits of the settings."""
+        """The budget by the settings."""
         return Budget(self.engine, self.settings, self.clock)
 
     def attribute(
         self, complaint: StoredComplaint, *, insist: bool, reserved: bool = False
     ) -> None:
-        """Ask the models about one wrong answer and settle it."""
+        """Attribute one wrong answer with the models and settle it."""
         kept = kept_answers.find_answer(self.engine, complaint.query_id, complaint.step)
         if kept is None:
             self.close(complaint, ComplaintState.UNUSABLE, "the answer is not kept any more")
@@ -153,8 +153,8 @@ class Attributing:
         except ModelOutageError:
             raise
         except Exception as error:
-            told = isinstance(error, ModelError | EvidenceError)
-            if not told and kind_of(error) != "defect":
+            expected = isinstance(error, ModelError | EvidenceError)
+            if not expected and kind_of(error) != "defect":
                 raise
             self.failed(complaint, error, self.calls - before, reserved=reserved)
             return
@@ -171,7 +171,7 @@ class Attributing:
     def failed(
         self, complaint: StoredComplaint, error: Exception, calls: int, *, reserved: bool
     ) -> None:
-        """Count a failure, which costs like a success; after some the complaint is given up."""
+        """Count a failure, which costs like a success; after some, close the complaint."""
         log.warning("attribution failed", query_id=complaint.query_id, error=error)
         self.metrics.failed(type(error).__name__)
         incident, at_ms = complaint.incident, milliseconds(self.clock.now())
@@ -186,7 +186,7 @@ class Attributing:
     def investigated(
         self, complaint: StoredComplaint, kept: KeptAnswer, *, insist: bool
     ) -> Investigation:
-        """Run the investigation; raises the ModelError it ends with."""
+        """Run the investigation. Raises ModelError."""
         further = self.further(kept)
         inquiry = Inquiry(
             snapshot=kept.snapshot,
@@ -200,13 +200,13 @@ class Attributing:
         return found
 
     def read(self, kept: KeptAnswer, further: Sequence[RankedText]) -> dict[str, Document]:
-        """All documents with the texts that models read, by content id."""
+        """The documents with the texts that models read, by content id."""
         known = (*kept.snapshot.documents, *(text.document for text in further))
         read = read_documents(kept.snapshot.query, known, self.reading)
         return {d.content_id: shown for d, shown in zip(known, read, strict=True)}
 
     def further(self, kept: KeptAnswer) -> tuple[RankedText, ...]:
-        """Search the corpus, if there is one, for texts that are not in the snapshot."""
+        """Search the corpus, if any, for texts that are not in the snapshot."""
         if self.corpus is None:
             return ()
         found = self.corpus.search(
@@ -250,24 +250,24 @@ class Attributing:
         )
 
     def close(self, complaint: StoredComplaint, state: ComplaintState, detail: str) -> None:
-        """End the wait of a wrong answer's complaints without an event."""
+        """Close a wrong answer's complaints without an event."""
         with self.engine.begin() as connection:
             complaints.close(connection, complaint.incident, state, detail)
         log.info("complaint closed", query_id=complaint.query_id, state=state.value, detail=detail)
 
     def prune(self) -> None:
-        """Give up what waited for long enough, and delete what was kept for long enough."""
+        """Expire complaints that waited too long; delete old answers and complaints."""
         now, days = self.clock.now(), self.settings.retention_days
         waited = self.settings.open_days
         waits_since = milliseconds(now - timedelta(days=waited))
-        complaints.expire(self.engine, waits_since, f"nobody got round to it in {waited:g} days")
+        complaints.expire(self.engine, waits_since, f"not attributed within {waited:g} days")
         kept_answers.prune_answers(self.engine, days=self.settings.keep_days)
         before_ms = milliseconds(now - timedelta(days=days))
         complaints.prune_complaints(self.engine, before_ms)
 
     @property
     def calls(self) -> int:
-        """Requests that reached the generator or its token probabilities so far."""
+        """The number of requests so far to the generator and for its token probabilities."""
         counted: tuple[object, ...] = (self.models.generator, self.models.tokens)
         return sum(model.calls for model in counted if isinstance(model, CallCounts))
 

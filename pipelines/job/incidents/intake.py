@@ -1,4 +1,4 @@
-"""Takes complaints in: which answer is meant, and may this sender send more?"""
+"""Takes complaints: finds the answer that each is about, and limits what a sender may send."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ Refusal = Literal["ambiguous", "not_kept", "no_answer", "enough"]
 
 
 class RefusedComplaintError(RadarstreamError):
-    """A complaint that is not taken in; the message says why, `reason` without its words."""
+    """A complaint that is refused; `reason` is a code without text of the complaint."""
 
     def __init__(self, reason: Refusal, detail: str) -> None:
         super().__init__(detail)
@@ -35,7 +35,7 @@ class RefusedComplaintError(RadarstreamError):
 
 def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -> StoredComplaint:
     """Store a complaint; for a repetition return the earlier one. Raises RefusedComplaintError
-    where no kept answer is meant or the sender has sent enough.
+    if it is about no kept answer, or the sender reached a limit.
     """
     kept, answer = meant(engine, complaint)
     stored = StoredComplaint(
@@ -73,8 +73,8 @@ def taken_in(
 
 
 def meant(engine: Engine, complaint: Complaint) -> tuple[KeptAnswer, str]:
-    """The kept answer that a complaint is about, and the wrong answer as recorded: of the step it
-    names, else the latest with this answer, else the latest. Raises RefusedComplaintError.
+    """The kept answer that a complaint is about, and the wrong answer as recorded. Without a step,
+    it is the latest step with this answer, else the latest. Raises RefusedComplaintError.
     """
     query_id = complaint.query_id
     if query_id is None:
@@ -110,9 +110,7 @@ def meant(engine: Engine, complaint: Complaint) -> tuple[KeptAnswer, str]:
 
 
 def only_query(engine: Engine, text: str, tables: Sequence[Table]) -> str | None:
-    """The id of the query that an id or a question names; None for none. Raises InputError for
-    several.
-    """
+    """The id of the query with this id or question, or None. Raises InputError for several."""
     found = queries_named(engine, text, tables)
     if len(found) > 1:
         ids = ", ".join(one_line(query_id) for query_id in found[:SHOWN])
@@ -123,7 +121,7 @@ def only_query(engine: Engine, text: str, tables: Sequence[Table]) -> str | None
 
 
 def bare(answer: str) -> str:
-    """Fold case, white space and final marks: another spelling is no other answer."""
+    """Fold case, white space and final marks, to compare answers in other spellings."""
     folded = " ".join(answer.casefold().split())
     return folded.rstrip(FINAL_MARKS) or folded
 
@@ -141,8 +139,7 @@ def report(  # noqa: PLR0913 what a complaint is made of
     comment: str = "",
 ) -> StoredComplaint:
     """Store a user's complaint about an answer; a repetition changes nothing. `query` is an id or a
-    question; without `answer` and `step` the latest is meant. Raises InputError,
-    RefusedComplaintError.
+    question; `answer` and `step` default to the latest. Raises InputError, RefusedComplaintError.
     """
     complaint = checked(
         Complaint(
@@ -158,13 +155,13 @@ def report(  # noqa: PLR0913 what a complaint is made of
 
 
 def checked(complaint: Complaint) -> Complaint:
-    """Return what a reader of the topic would read. Raises InputError."""
+    """Check a complaint and return it as decoded from the topic. Raises InputError."""
     if complaint.answer is not None and not complaint.answer.strip():
         why = "the answer is empty; without one, the latest answer is meant"
         raise InputError(ReasonClass.MISSING_FIELD, why)
     if not complaint.sender.strip():
         raise InputError(ReasonClass.MISSING_FIELD, "the sender's name is empty")
-    if flaw := flaw_of(complaint.sender):  # first: encoding leaves some characters out
+    if flaw := flaw_of(complaint.sender):  # before encoding, which drops some characters
         raise InputError(ReasonClass.OUT_OF_RANGE, f"the sender's name has {flaw}")
     try:
         return decode_complaint(encode(complaint), now=None)

@@ -1,5 +1,5 @@
-"""What follows from a wrong answer, in one transaction: status, event, quarantine, memory; and what
-a person hears before a decision: who complained, and what an approval would remove.
+"""Settles incidents: writes status, event, quarantine and memory in one transaction. Also describes
+to a person, before a decision, who complained and what an approval would remove.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ LANE = -1  # of the outbox: published by the attribution worker alone, in the or
 
 @dataclass(frozen=True, slots=True)
 class Investigated:
-    """A finished investigation and its cost; `reserved`: the reserved half of the budget paid."""
+    """A finished investigation and its cost, paid by the `reserved` half of the budget or not."""
 
     event: incidents.TaughtEvent
     flagged: tuple[Document, ...]
@@ -45,11 +45,11 @@ def settle(
     now_ms: int,
     found: Investigated | None = None,
 ) -> incidents.TaughtEvent | None:
-    """Settle an incident with what was just found out, or is on record; None without either. Of two
-    workers the first result that looked for texts stays.
+    """Settle an incident by a new or else the stored result; None without either. Of two workers'
+    results the first one that looked for texts stays.
     """
     if found is not None:
-        # Up to a second of computing, which is remembered: others need not wait for it to write.
+        # Takes up to a second and is cached: compute it before the transaction locks the row.
         doubt(found.event, rules)
 
     def work(connection: Connection) -> incidents.TaughtEvent | None:
@@ -69,9 +69,9 @@ def decide(  # noqa: PLR0913 what a decision is made of
     texts: Collection[str] | None = None,
     by: str = "",
 ) -> incidents.TaughtEvent | None:
-    """Write down a person's decision and what follows from it; None when the answer is not
-    attributed yet. An approved answer that could not be reproduced is attributed anew. With `by`,
-    the action log names them.
+    """Write a person's decision and its consequences; None if the answer is not attributed yet. An
+    approved answer that could not be reproduced is attributed again. `by` is the person's name for
+    the action log; without it, no entry is made.
     """
 
     def work(connection: Connection) -> incidents.TaughtEvent | None:
@@ -87,7 +87,7 @@ def decide(  # noqa: PLR0913 what a decision is made of
 
 @dataclass
 class Settlement:
-    """One transaction about one incident, whose row it holds."""
+    """One transaction about one incident, whose row it locks."""
 
     connection: Connection
     complaint: complaints.StoredComplaint
@@ -96,8 +96,8 @@ class Settlement:
     incident: store.Incident = field(init=False)
 
     def __post_init__(self) -> None:
-        told = self.complaint
-        self.incident = store.hold(self.connection, told.incident, told.query_id, told.step)
+        about = self.complaint
+        self.incident = store.hold(self.connection, about.incident, about.query_id, about.step)
 
     def decided(
         self,
@@ -106,8 +106,8 @@ class Settlement:
         everywhere: bool,
         texts: Collection[str] | None = None,
     ) -> incidents.TaughtEvent | None:
-        """Write a person's decision, and settle what is on record. An approval removes the texts
-        with these keys, None for all. Raises ConfigurationError for other keys, and for none.
+        """Write a person's decision, and settle the stored result. An approval removes the `texts`
+        with these keys, None for all. Raises ConfigurationError for unknown keys or an empty list.
         """
         connection, incident = self.connection, self.complaint.incident
         if texts is not None:
@@ -127,11 +127,11 @@ class Settlement:
         return self.settled(None)
 
     def settled(self, found: Investigated | None) -> incidents.TaughtEvent | None:
-        """Decide, and write what is new."""
+        """Determine the status, and write an event if consumers need one."""
         event = self._on_record(found)
         if event is None:
             return None
-        # Read first: a complaint that comes in meanwhile may not be counted here, so it stays open.
+        # Read first: a complaint that arrives later may not be counted, so it stays open.
         seen = complaints.waiting(self.connection, event.incident)
         people = senders.senders_of(self.connection, self.complaint.query_id, self.complaint.answer)
         trusts = {name: record.without_waiting() for name, record in people.items()}
@@ -152,17 +152,17 @@ class Settlement:
         return quarantine.texts_of(self.connection, self.complaint.incident)
 
     def deed(self) -> str:
-        """The decision in words, with the texts that it leaves in."""
-        told, decision = self.complaint, self.incident.decision
+        """Describe the decision and the texts that it does not remove."""
+        about, decision = self.complaint, self.incident.decision
         scope = ", for all queries" if self.incident.everywhere else ""
-        said = f"{one_line(told.query_id, TEXT_CHARACTERS)}: "
-        said += f"{one_line(told.answer, TEXT_CHARACTERS)!r} is"
+        said = f"{one_line(about.query_id, TEXT_CHARACTERS)}: "
+        said += f"{one_line(about.answer, TEXT_CHARACTERS)!r} is"
         left = [row for row in self._texts() if row["released"]]
         kept = f"; left in: {named_texts(left)}" if decision is Decision.APPROVED and left else ""
         return f"{said} {MEANING[decision] if decision else 'open'}{scope}{kept}"
 
     def _tells_more(self, settled: incidents.TaughtEvent) -> bool:
-        """Whether consumers need an event; one more sender alone is no reason for one."""
+        """Whether consumers need an event; not if only the senders changed."""
         known = self.incident.event
         return (
             known is None
@@ -171,7 +171,7 @@ class Settlement:
         )
 
     def _on_record(self, found: Investigated | None) -> incidents.TaughtEvent | None:
-        """Return the stored event, or the new one where none is stored that looked for texts."""
+        """The stored event if it looked for texts, else the new one."""
         stored = self.incident.event
         if found is None or (stored is not None and stored.finding is not None):
             return stored
@@ -207,12 +207,12 @@ class Settlement:
             now_ms=self.now_ms,
         )
         if is_wrong(event) and not (known and is_wrong(known)):
-            # A memory that believes the answer would repeat it, and with none of its texts left.
+            # The memory would repeat the answer even without its texts.
             memory.unlearn(self.connection, event.query_id, event.answer)
 
 
 def is_wrong(event: incidents.TaughtEvent) -> bool:
-    """Whether the answer is held to be wrong: its texts are removed, or the model erred."""
+    """Whether the answer counts as wrong: its texts are removed, or the model erred."""
     return event.status in incidents.REMOVING or event.model_erred
 
 
@@ -247,18 +247,18 @@ class Senders:
 
     @property
     def words(self) -> str:
-        """How many there are of each kind; kinds without any are left out."""
+        """The number of senders of each kind that occurs, in words."""
         counts = ((len(self.trusted), "trusted"), (len(self.others), "other"))
         return ", ".join(f"{count} {kind}" for count, kind in counts if count)
 
     @property
     def counts(self) -> dict[str, Any]:
-        """How many there are of each kind, as JSON values."""
+        """The number of senders of each kind, as JSON values."""
         return {"trusted": len(self.trusted), "other": len(self.others)}
 
     @property
     def names(self) -> list[dict[str, Any]]:
-        """The first of them as JSON values, each with their record."""
+        """The first `NAMED_IN_JSON` senders with their records, as JSON values."""
         everybody = [
             {
                 "name": name,
@@ -273,7 +273,7 @@ class Senders:
         return everybody[:NAMED_IN_JSON]
 
     def line(self) -> str:
-        """The first of them by name, and how many more there are."""
+        """The names of the first `NAMED` senders, and the number of others."""
         names = [*sorted(self.trusted), *sorted(self.others)]
         shown = [one_line(name, NAME_CHARACTERS) for name in names[:NAMED]]
         shown += [f"and {len(names) - NAMED} more"] if names[NAMED:] else []
@@ -281,7 +281,7 @@ class Senders:
 
 
 def senders_of(engine: Engine, row: Mapping[str, Any], rules: Rules) -> Senders:
-    """Look up who complained about the answer of an incident."""
+    """Find the senders who complained about an incident's answer."""
     with engine.connect() as connection:
         found = senders.senders_of(connection, row["query_id"], row["answer"])
     trusted = {n: r for n, r in found.items() if r.without_waiting().trusted(rules.trusted_after)}
@@ -296,9 +296,9 @@ def consequences(
     rules: Rules,
     texts: Collection[str] | None = None,
 ) -> tuple[str, str, str]:
-    """What follows from a decision about an incident: what is said of the answer, what becomes of
-    its texts (with an approval of these keys, None for all), and of the trust in those who
-    complained. Raises ConfigurationError for keys of no text of it.
+    """Describe a decision's consequences in three sentences, about the answer, its texts (`texts`
+    are the keys that an approval removes, None for all) and the trust in the senders. Raises
+    ConfigurationError for unknown keys.
     """
     outcome = "Texts that are held for it are let back in."
     if decision is Decision.APPROVED:
@@ -311,7 +311,7 @@ def consequences(
 def removal(
     engine: Engine, incident: str, rules: Rules, texts: Collection[str] | None = None
 ) -> str:
-    """Which texts an approval of this incident would leave out, or why it is none."""
+    """Name the texts that an approval of this incident removes, or say why it removes none."""
     known = store.look(engine, incident)
     event = known.event if known else None
     if event is None or event.finding is None:
@@ -327,8 +327,8 @@ def removal(
 def texts_apart(
     rows: Sequence[Mapping[str, Any]], texts: Collection[str] | None
 ) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """Rows of the quarantine with these keys, None for all, and the others. Raises
-    ConfigurationError for no key, and for one that no row has.
+    """Split rows of the quarantine into those with these keys (None for all) and the others. Raises
+    ConfigurationError for an empty list and unknown keys.
     """
     chosen = [row for row in rows if texts is None or row["text_key"] in texts]
     if texts is not None and not texts:
@@ -341,14 +341,14 @@ def texts_apart(
 def removal_in_words(
     rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]] = ()
 ) -> str:
-    """The texts that are left out, and those that stay: rows of the quarantine."""
+    """Describe which texts of the quarantine are removed and which stay."""
     which = "1 text is" if len(rows) == 1 else f"{len(rows)} texts are"
     stay = f" These stay: {named_texts(others)}." if others else ""
     return f"{which} left out of snapshots of this query: {named_texts(rows)}.{stay}"
 
 
 def named_texts(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Texts of the quarantine, the first of them by name."""
+    """Name the first `NAMED` texts of the quarantine by address, title or excerpt."""
     named = [
         one_line(written_address(row["url"]) or row["title"] or row["excerpt"], TEXT_CHARACTERS)
         for row in rows[:NAMED]
@@ -358,7 +358,7 @@ def named_texts(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def only_one(engine: Engine, named: str) -> dict[str, Any]:
-    """The incident whose id begins so. Raises NotFoundError, ConfigurationError for several."""
+    """The incident of an id's prefix. Raises NotFoundError, or ConfigurationError for several."""
     found = store.list_incidents(engine, limit=2, prefix=named) if named else []
     if not found:
         raise NotFoundError(f"no incident has an id that begins with {named!r}")

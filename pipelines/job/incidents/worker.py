@@ -1,4 +1,4 @@
-"""The worker around deep attribution: complaints in from their topic, events out, in a loop."""
+"""The worker around deep attribution: reads complaints, attributes, publishes events, in a loop."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -36,14 +36,14 @@ from radarstream.schemas.incidents import Complaint
 
 COMPLAINTS = WIRE_SCHEMAS[Complaint].topic
 PRUNE_S = 3_600.0
-PAUSE_S = 5.0  # before what is away is asked again
+PAUSE_S = 5.0  # before a service that did not answer is tried again
 
 log = structlog.get_logger("radarstream")
 
 
 @dataclass
 class Worker:
-    """Takes complaints in, attributes, publishes. Without a log or a sink it does without."""
+    """Takes complaints, attributes, publishes. `log` and `sink` are None without Kafka."""
 
     attributing: Attributing
     settings: Settings
@@ -56,8 +56,8 @@ class Worker:
     idle: bool = field(default=False, init=False)  # nothing could be attributed last time
 
     def run(self, *, drain: bool) -> None:
-        """Work until asked to stop; with `drain`, until nothing can be done. What is away is waited
-        for; with `drain` only while something else can be done.
+        """Work until asked to stop, or with `drain` until nothing can be done. Without `drain`,
+        wait for services that do not answer; with it, raise their errors.
         """
         while not self.stop():
             try:
@@ -78,7 +78,7 @@ class Worker:
                 self.attributing.clock.wait(self.settings.attribution.poll_s)
 
     def turn(self) -> bool:
-        """Take complaints in, attribute one, publish; return whether there was anything to do."""
+        """Take complaints, attribute one, publish; return whether there was work."""
         self.health.tick()
         if self.state is not None:
             self.state.insist()
@@ -94,7 +94,7 @@ class Worker:
         return worked or taken > 0
 
     def take_in(self) -> int:
-        """Store what the topic holds, then commit; return how many records were read."""
+        """Store the topic's new complaints, then commit; return the number of records read."""
         if self.log is None:
             return 0
         waiting = self.settings.attribution.poll_s if self.idle else 0.0
@@ -112,7 +112,7 @@ class Worker:
         return len(records)
 
     def taken_in(self, record: TopicRecord) -> str:
-        """Take one record in; return what became of it. Logs nothing of its content."""
+        """Store one record and return the outcome. Logs nothing of its content."""
         place = {"partition": record.partition, "offset": record.offset}
         now = self.attributing.clock.now()
         try:
@@ -132,8 +132,8 @@ class Worker:
 def opened_worker(
     settings: Settings, stop: Stop, *, kafka: bool, patient: bool = True, start_over: bool = False
 ) -> Iterator[Worker]:
-    """Connect to everything, waiting if `patient`, and yield a worker. Raises AskedToStopError;
-    ConfigurationError also where the models do not fit the attributor or the database does not know
+    """Connect to all services, waiting if `patient`, and yield a worker. Raises AskedToStopError,
+    and ConfigurationError, also if the attributor lacks a model, or if the database does not know
     the group's offsets, unless `start_over`.
     """
     attribution, registry, clock = settings.attribution, CollectorRegistry(), stop.clock
@@ -177,7 +177,7 @@ def opened_worker(
 def run_attribution(
     settings: Settings, *, kafka: bool, drain: bool, start_over: bool = False
 ) -> None:
-    """Attribute until SIGTERM, or until nothing can be done any more."""
+    """Attribute until SIGTERM, or with `drain` until nothing can be done."""
     configure_logging(settings.telemetry)
     stop = Stop()
     stop.install()

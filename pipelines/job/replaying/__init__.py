@@ -1,1 +1,1 @@
-"""Replays of search histories: run in a directory, and read back from it."""
+"""Replays search histories into a directory, and reads the results from it."""

@@ -1,6 +1,4 @@
-"""What a replay is and what it cost: stored beside its results, shown in its report; which
-code, packages and prompts it ran on.
-"""
+"""The record of a replay, stored with its results: settings, models, code, prompts and cost."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -18,7 +16,7 @@ from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError
 
-# Folders of the code behind answers.
+# Folders of the code that computes answers.
 ANSWERING = ("defenses", "lab/kernels", "lab/methods", "pipelines/round", "pipelines/signals",
              "schemas")  # fmt: skip
 
@@ -36,10 +34,7 @@ def code_revision() -> str:
 
 @cache
 def code_digest(parts: tuple[str, ...] = ANSWERING) -> str:
-    """A digest of code and tables in folders of the package, as they were when first asked for.
-
-    Of a folder that is not installed nothing is read.
-    """
+    """A digest of the code and tables in these folders of the package, if they are installed."""
     digest, package = sha256(), Path(str(files("radarstream")))
     kinds = ("*.py", "*.toml")
     for file in sorted(f for part in parts for kind in kinds for f in (package / part).rglob(kind)):
@@ -49,7 +44,7 @@ def code_digest(parts: tuple[str, ...] = ANSWERING) -> str:
 
 
 def reworded(earlier: Mapping[str, str]) -> list[str]:
-    """Which prompts have other digests now, in words."""
+    """Describe which prompts have changed digests."""
     wordings = prompt_digests()
     changed = sorted(task for task, digest in earlier.items() if wordings.get(task) != digest)
     return [f"the wording of the prompts {', '.join(changed)} has changed"] if changed else []
@@ -58,7 +53,7 @@ def reworded(earlier: Mapping[str, str]) -> list[str]:
 def differing(
     before: Mapping[str, object], after: Mapping[str, object], colon: str = ":"
 ) -> list[str]:
-    """What must be equal by its name, and is not, in words."""
+    """Describe the names whose values differ."""
     return [
         f"{name}{colon} {in_short(before.get(name))} there, {in_short(after.get(name))} here"
         for name in dict.fromkeys((*before, *after))
@@ -91,7 +86,7 @@ class StageCost:
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """Provenance and totals (zero until `finished`) of one replay. `prompts` and `code` are digests
-    of the wording of tasks and of the code behind answers, empty if not noted.
+    of the prompts by task and of the code that computes answers, empty if unknown.
     """
 
     settings: dict[str, Any]
@@ -121,7 +116,7 @@ def begun(settings: Settings, guard: DefensePipeline[Any]) -> RunRecord:
 
 
 def check_resumable(earlier: RunRecord, now: RunRecord) -> None:
-    """Raise ConfigurationError, saying what differs, unless both give the same answers."""
+    """Raise ConfigurationError with the differences, unless both give the same answers."""
     found = [*differing(identity(earlier), identity(now)), *reworded(earlier.prompts)]
     if earlier.code not in ("", now.code):
         found.append("the code that computes answers has changed")
@@ -133,13 +128,13 @@ def check_resumable(earlier: RunRecord, now: RunRecord) -> None:
 
 
 def identity(record: RunRecord) -> dict[str, object]:
-    """Models and settings that decide an answer, by their names."""
+    """The models and settings that determine an answer, by name."""
     sections = {name: record.settings.get(name) for name in DECIDING}
     return {f"models.{name}": id_ for name, id_ in record.models.items()} | dict(flat(sections))
 
 
 def flat(settings: dict[str, Any], start: str = "") -> Iterator[tuple[str, object]]:
-    """Every setting of nested ones, by its name with dots."""
+    """Flatten nested settings to names with dots."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from flat(value, f"{start}{name}.")

@@ -1,4 +1,4 @@
-"""A search history through the pipeline, into a directory, and what is read back from there."""
+"""Runs a search history through the pipeline into a directory, and reads the results from it."""
 
 import logging
 from collections import Counter
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Results:
-    """What a run answered, by question and time; documents have the ranks of the answers."""
+    """The results of a run, by question and time; documents have the ranks of the answers."""
 
     run: RunRecord
     answers: list[AnswerEvent]
@@ -54,7 +54,7 @@ class Results:
 
 
 def read_results(directory: Path) -> Results:
-    """Read a run back. Raises ConfigurationError when the directory holds none that is finished."""
+    """Read a run's results. Raises ConfigurationError if the directory has no finished run."""
     decode = partial(decode_record, limits=UNLIMITED, now=None)
     snapshots = {found.id: found for found in _decoded(directory / SNAPSHOTS, decode)}
     run = read_run(directory / RUN)
@@ -63,7 +63,7 @@ def read_results(directory: Path) -> Results:
             f"{directory} holds no finished replay: its command with --resume goes on from there"
         )
     queries = dict.fromkeys(snapshot.query.id for snapshot in snapshots.values())
-    order = {query_id: place for place, query_id in enumerate(queries)}  # as the input names them
+    order = {query_id: place for place, query_id in enumerate(queries)}  # the input's order
     found = _decoded(directory / ANSWERS, lambda record: decode_answer(record.payload))
     answers = [answer for answer in found if answer.snapshot_id in snapshots]
     for answer in answers:
@@ -76,7 +76,7 @@ def read_results(directory: Path) -> Results:
 
 
 def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
-    """Yield what the lines of a file hold. Raises ConfigurationError naming a damaged line."""
+    """Decode the lines of a file. Raises ConfigurationError with the number of a damaged line."""
     for number, line in enumerate(_lines_of(file), start=1):
         try:
             yield decode(RawRecord(file.name, number, line))
@@ -87,7 +87,7 @@ def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
 
 
 def _lines_of(file: Path) -> Iterator[bytes]:
-    """Yield a file's lines; ConfigurationError if there is no such file."""
+    """Yield a file's lines. Raises ConfigurationError if there is no such file."""
     try:
         with file.open("rb") as stream:
             yield from stream
@@ -102,7 +102,7 @@ def _dead_letters(directory: Path) -> Iterator[DeadLetter]:
 
 
 def first_dead_letter(directory: Path) -> str:
-    """Say in a few words why the first record in a run's dead letters is there, if there is one."""
+    """Describe a run's first dead letter and its reason; empty if there is none."""
     letter = next(_dead_letters(directory), None)
     if letter is None:
         return ""
@@ -116,12 +116,12 @@ def count_lines(file: Path) -> int:
 
 
 def write_run(directory: Path, run: RunRecord) -> None:
-    """Store what the run was beside its results."""
+    """Store the record of a run with its results."""
     write_json(directory / RUN, asdict(run))
 
 
 def read_run(file: Path) -> RunRecord:
-    """Read what the run was."""
+    """Read the record of a run. Raises ConfigurationError."""
     try:
         return TypeAdapter(RunRecord).validate_json(b"".join(_lines_of(file)))
     except ValidationError as error:
@@ -142,20 +142,20 @@ def replayed(
     note: Note = LOG.warning,
     show: Show = lambda *_: nullcontext(),
 ) -> Results:
-    """Replay into a directory and read the results back. `note` takes what a user should know,
-    `show` what is done, of how many, and what counts it.
+    """Replay into a directory and read the results. `note` gets messages for the user; `show` gets
+    a task's name, its total and a function that counts progress.
     """
-    # Wrong settings and input must not cost the results of an earlier replay.
+    # Check settings and input before the results of an earlier replay are deleted.
     run = begun(settings, shared_pipeline(settings))
     resumes = _resumable_logs(settings, run, out) if resume else ()
     found = survey(source, out / SNAPSHOTS, resumes=resumes)
     note_skipped(found.attacks, note)
-    if not resume:  # what models answered is kept
+    if not resume:  # cached replies of models are kept
         clear_run(shared_engine(settings))
         for name in (*FILES.values(), RUN, REPORT, BASELINES):
             (out / name).unlink(missing_ok=True)
     run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
-    write_run(out, run)  # what --resume must be like
+    write_run(out, run)  # a later --resume compares with this
     try:
         run = _run_through(settings, source, found, out, run, show)
     except KeyboardInterrupt:
@@ -166,7 +166,7 @@ def replayed(
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
-    """Which inputs the replay there has read. Raises ConfigurationError for another replay."""
+    """Ids of the inputs that the earlier replay read. Raises ConfigurationError if it differs."""
     logs = log_epochs(shared_engine(settings))
     if (out / RUN).exists():
         check_resumable(read_run(out / RUN), run)
@@ -179,7 +179,7 @@ def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection
 
 
 def note_skipped(attacks: Iterable[Planting], note: Note) -> None:
-    """Say which snapshots an attack leaves alone, before the models are asked."""
+    """Note which snapshots an attack skips."""
     for attack in attacks:
         if attack.skipped:
             note(f"note: {attack}")
@@ -204,7 +204,7 @@ def _run_through(
 
     started = perf_counter()
     with JsonlSink(out) as sink:
-        publish_outbox(engine, sink)  # what an interrupted run had not yet published
+        publish_outbox(engine, sink)  # events that an interrupted run did not publish
         with show("model answers", total, done):
             run_replay(settings, source, found.digest)
         publish_outbox(engine, sink)

@@ -1,4 +1,4 @@
-"""What a replay reads: every record of the given files, attacked where an attack is given."""
+"""The input of a replay: every record of the given files, changed by an attack if one is given."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from radarstream.schemas.wording import counted_noun
 
 @dataclass(slots=True)
 class Planting:
-    """What became of one clause: `due` snapshots of which some were `attacked`, some `skipped` for
-    lack of what the attack needs; `reason` is that of the first.
+    """Counts of one clause of an attack: snapshots `due`, of them `attacked` or `skipped`, and the
+    `reason` of the first skipped one.
     """
 
     clause: str
@@ -39,7 +39,7 @@ class Planting:
 
 
 def check_plantings(plantings: Sequence[Planting]) -> None:
-    """Raise ConfigurationError for a clause whose turn never came, and when nothing is attacked."""
+    """Raise ConfigurationError for a clause without a due snapshot, or if nothing is attacked."""
     for planting in plantings:
         if not planting.due:
             raise ConfigurationError(
@@ -54,19 +54,19 @@ class Attack(Protocol):
     """Changes some snapshots of a history."""
 
     def plantings(self) -> tuple[Planting, ...]:
-        """A count of zero for every clause, for `poison` to add to."""
+        """Zero counts, one for every clause, which `poison` increments."""
 
     def poison(
         self, snapshots: Iterable[SearchSnapshot], plantings: Sequence[Planting] = ()
     ) -> Iterator[SearchSnapshot]:
-        """The snapshots in the same order, some attacked; `plantings` count them."""
+        """Yield the snapshots in the same order, some attacked; `plantings` count them."""
 
 
 class NoAttack:
     """Leaves every snapshot as it is."""
 
     def plantings(self) -> tuple[Planting, ...]:
-        """Nothing to count."""
+        """No counts."""
         return ()
 
     def poison(
@@ -87,7 +87,7 @@ class ReplayInput:
     attack: Attack = NoAttack()
 
     def __call__(self, plantings: Sequence[Planting] = ()) -> Iterator[RawRecord]:
-        """Read and decode everything; `plantings`, one a clause of the attack, count changes."""
+        """Read and decode all records; `plantings`, one per clause of the attack, count changes."""
         slot: list[SearchSnapshot] = []
         poisoned = self.attack.poison(iter(slot.pop, None), plantings)
         for path in self.paths:
@@ -107,7 +107,7 @@ class ReplayInput:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A first pass over the input: how much there is, what is attacked, what identifies it."""
+    """The result of a first pass over the input: counts, a digest, and what is attacked."""
 
     records: int
     snapshots: int
@@ -117,9 +117,9 @@ class Survey:
 
 
 def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) -> Survey:
-    """Count the input, and keep every usable snapshot, one a line. Raises ConfigurationError,
-    leaving `keep` alone, without input, for an attack that matches nothing, and for another input
-    than it `resumes`.
+    """Count the input, and write every usable snapshot to `keep`, one per line. Raises
+    ConfigurationError, without changing `keep`, for an empty input, an attack that matches nothing,
+    and an input with another digest than those it `resumes`.
     """
     attacks = source.attack.plantings()
     records = snapshots = documents = 0

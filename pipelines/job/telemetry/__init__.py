@@ -1,1 +1,1 @@
-"""What the job tells about itself: logs, metrics, health."""
+"""Logs, metrics and health of the long-lived processes."""

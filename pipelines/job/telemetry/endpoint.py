@@ -1,5 +1,5 @@
-"""/metrics, /healthz and /readyz in a thread of their own, one GET a connection, nothing logged;
-and the health that they tell: whether the job lives and is ready, as it last showed.
+"""Health of a process, and the server of /metrics, /healthz and /readyz, which runs in a thread,
+answers one GET per connection and logs no request.
 """
 
 import json
@@ -28,10 +28,10 @@ CHECKS: tuple[Check, ...] = ("broker", "partitions", "database", "models")
 
 
 class Health(Collector):
-    """Signs of life and checks, safe to use from any thread; exported to Prometheus.
+    """Signs of life and checks, thread-safe; exported to Prometheus.
 
-    The job lives while its last sign is younger than `limit_s` seconds, `busy_limit_s` while a
-    model works, and is ready while all `checks` pass. Others report them: nothing is probed here.
+    A process is alive while its last sign is younger than `limit_s` seconds, or `busy_limit_s`
+    while a model works. It is ready while all `checks` pass; callers report their results.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Health(Collector):
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
-        """Allow the enclosed work its time; one of a Meter's `observers`."""
+        """Allow the enclosed work `busy_limit_s`; one of a Meter's `observers`."""
         with self._lock:
             self._busy.append(stage)
         self.tick()
@@ -72,7 +72,7 @@ class Health(Collector):
 
     @property
     def alive(self) -> bool:
-        """Whether the last sign is young enough."""
+        """Whether the last sign of life is recent enough."""
         return self._silence_s <= (self._busy_limit_s if self._busy else self._limit_s)
 
     def checks(self) -> Mapping[str, bool]:
@@ -107,7 +107,7 @@ class Health(Collector):
 
 
 DEADLINE_S: Final = 5.0  # without a byte
-POLL_S: Final = 0.1  # how soon a stop is noticed
+POLL_S: Final = 0.1  # delay until a stop is noticed
 REFUSED: Final = {HTTPStatus.NOT_IMPLEMENTED: HTTPStatus.METHOD_NOT_ALLOWED}  # of the base class
 
 log = structlog.get_logger("radarstream")
@@ -117,9 +117,8 @@ log = structlog.get_logger("radarstream")
 def serving(
     listen: str, registry: CollectorRegistry, health: Health, setting: str = "telemetry.listen"
 ) -> Iterator[int]:
-    """Serve until the context ends and yield the port; an empty `listen`, the value of `setting`,
-    serves nothing and yields 0. Raises ConfigurationError for an address that is not ours or in
-    use.
+    """Serve until the context ends and yield the port. An empty `listen`, the value of `setting`,
+    serves nothing and yields 0. Raises ConfigurationError for an address of another host or in use.
     """
     if not listen:
         yield 0
@@ -160,21 +159,21 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(address, Request)  # type: ignore[arg-type]
 
     def server_bind(self) -> None:
-        """Bind, without asking a name server for the name of this host."""
+        """Bind without a DNS look-up of this host's name."""
         TCPServer.server_bind(self)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: what gets here is a client that hung up or was too slow."""
+        """Ignore errors of clients that disconnected or were too slow."""
 
 
 class Request(BaseHTTPRequestHandler):
-    """Answers one request, and neither logs nor repeats anything of it."""
+    """Answers one request; neither logs nor repeats its content."""
 
     server: Endpoint
     timeout = DEADLINE_S
 
     def do_GET(self) -> None:  # noqa: N802 named by the base class
-        """Send one of the three pages. What fails in one is logged."""
+        """Send one of the three pages; log errors of its collectors."""
         health = self.server.health
         try:
             match self.path.partition("?")[0]:
@@ -206,9 +205,9 @@ class Request(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Refuse without repeating what was asked, as the base class would."""
+        """Refuse without repeating the request, unlike the base class."""
         status = REFUSED.get(HTTPStatus(code), HTTPStatus(code))
         self.answer(status, f"{status.phrase}\n".encode())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Log nothing: what a client sends is not ours to repeat."""
+        """Log nothing of a request."""

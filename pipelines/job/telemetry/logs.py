@@ -1,7 +1,7 @@
-"""Logs: one line per event on standard error, and nothing of what the job reads.
+"""Logs: one line per event on standard error, without any content that the job reads.
 
-A line has plain, short, printable values only. Of an exception it has classes and frames, the
-message only if it is ours; of a library's record the template, if that is a literal of its source.
+Lines contain only plain, short, printable values. An exception gives its classes and frames, and
+its message only if it is the project's; a library's record gives its template if that is a literal.
 """
 
 import logging
@@ -37,13 +37,12 @@ OWN_LOGGERS: Final = (
 PLAIN_ERRORS: Final = (
     errors.ConfigurationError,
     errors.StateConflictError,
-)  # messages without foreign text
+)  # messages without data
 
 
 def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None) -> None:
-    """Send structlog, standard logging, warnings and uncaught exceptions to one stream; one that
-    cannot be written is no error. Libraries are heard from "warning" on, from "info" on at level
-    "debug".
+    """Send structlog, standard logging, warnings and uncaught exceptions to one stream, whose write
+    errors are ignored. Libraries log from "warning" on, or from "info" on at level "debug".
     """
     out = stream or sys.stderr
     as_json = settings.log_format == "json"
@@ -65,14 +64,14 @@ def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None)
     )
     foreign = logging.INFO if level <= logging.DEBUG else max(level, logging.WARNING)
     logging.basicConfig(level=foreign, handlers=[Bridge()], force=True)
-    logging.raiseExceptions = False  # else a faulty record is printed with its values
+    logging.raiseExceptions = False  # else Python prints a faulty record with its values
     logging.captureWarnings(capture=True)
     sys.excepthook = log_uncaught
     threading.excepthook = log_uncaught_in_thread
 
 
 def describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Replace an exception under `exc_info` or `error` by what is safe to say of it."""
+    """Replace an exception under `exc_info` or `error` by values that are safe to log."""
     given = event.pop("exc_info", None)
     if isinstance(given, tuple):
         given = given[1]
@@ -85,7 +84,7 @@ def describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def said_of(error: BaseException) -> dict[str, Any]:
-    """Return class, classes of the causes, frames, and the words of errors that are our own."""
+    """Return class, classes of the causes, frames, and the message of the project's errors."""
     said: dict[str, Any] = {"error": class_name(error)}
     if causes := [class_name(cause) for cause in islice(behind(error), 1, LIST_ITEMS + 1)]:
         said["causes"] = causes
@@ -116,7 +115,7 @@ def keep_safe(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def plain(value: Any) -> Iterator[Any]:
-    """Yield the value if it may stand in a line, made safe; nothing if it may not."""
+    """Yield the value, made safe to log, or nothing for other types."""
     match value:
         case None | bool() | int() | float():
             yield value
@@ -127,7 +126,7 @@ def plain(value: Any) -> Iterator[Any]:
 
 
 class Bridge(logging.Handler):
-    """Standard logging records as lines of ours."""
+    """Sends standard logging records to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the template if it is a literal of the source that logged it."""
@@ -140,7 +139,7 @@ class Bridge(logging.Handler):
 
 
 def is_literal(record: logging.LogRecord) -> bool:
-    """Whether the template is a constant of the function that logged it, hence without values."""
+    """Whether the template is a constant of the function that logged it, so has no values."""
     frame = sys._getframe()  # the record holds no frame
     while frame.f_back is not None:
         frame = frame.f_back
@@ -151,7 +150,7 @@ def is_literal(record: logging.LogRecord) -> bool:
 
 
 def with_numbers(record: logging.LogRecord) -> str:
-    """Fill in the numbers of a template of our own; other values, of whatever origin, stay out."""
+    """Fill the numbers into one of the project's templates; other values become "…"."""
     arguments = record.args if isinstance(record.args, tuple) else ()
     shown = [a if isinstance(a, int | float) else "…" for a in arguments]
     try:
@@ -161,18 +160,18 @@ def with_numbers(record: logging.LogRecord) -> str:
 
 
 class Undying:
-    """A stream whose reader may go away, whose disk may fill."""
+    """A stream that ignores errors, such as a closed pipe or a full disk."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> None:
-        """Write if that is possible."""
+        """Write if possible."""
         with suppress(OSError, ValueError):  # ValueError: closed
             self._stream.write(text)
 
     def flush(self) -> None:
-        """Flush if that is possible."""
+        """Flush if possible."""
         with suppress(OSError, ValueError):
             self._stream.flush()
 
@@ -180,12 +179,12 @@ class Undying:
 def log_uncaught(
     _kind: type[BaseException], error: BaseException, _traceback: TracebackType | None
 ) -> None:
-    """Say that the process ends by an exception; Python itself would print its message."""
+    """Log that an exception ends the process, without its message, which Python would print."""
     structlog.get_logger().critical("uncaught exception", exc_info=error)
 
 
 def log_uncaught_in_thread(failure: threading.ExceptHookArgs) -> None:
-    """Say that a thread ended by an exception."""
+    """Log that an exception ended a thread."""
     name = failure.thread.name if failure.thread else None
     structlog.get_logger().critical(
         "uncaught exception in a thread", exc_info=failure.exc_value, thread=name

@@ -1,4 +1,4 @@
-"""What all processes count, for Prometheus: `radarstream_…`, base units. Label values come from
+"""Prometheus metrics of all processes: `radarstream_…`, in base units. Label values come from
 closed sets, never from names, ids or texts, so the number of series is bounded.
 """
 
@@ -43,12 +43,12 @@ FamilyT = TypeVar("FamilyT", Counter, Gauge, Histogram)
 
 
 def build() -> dict[str, str]:
-    """Return what is running, by name."""
+    """Return the running versions, by name."""
     return {"version": version("radarstream"), "python": python_version()}
 
 
 class Metrics:
-    """What `/metrics` exports of every process: the build, the process, and families made here."""
+    """The metrics of every process: the build, the process, and the families added here."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -78,14 +78,14 @@ class Metrics:
         return family
 
     def add_clock(self, name: str, text: str) -> Gauge:
-        """Show when something last happened; now, until it does."""
+        """Add the time of an event's last occurrence, at first the current time."""
         gauge = self.add(Gauge, name, text)
         gauge.set_to_current_time()
         return gauge
 
 
 class JobMetrics(Metrics):
-    """What the job counts."""
+    """The metrics of the job."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class JobMetrics(Metrics):
         return self.stages.labels(name).time()
 
     def outcomes(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:
-        """Count snapshots that were answered or parked at the wall-clock time `now`."""
+        """Count snapshots answered or made dead letters at the wall-clock time `now`."""
         for outcome in outcomes:
             if isinstance(outcome, DeadLetter):
                 self.dead.labels(outcome.reason.value, outcome.disposition).inc()
@@ -148,7 +148,7 @@ class JobMetrics(Metrics):
 
 
 def outcome_of(event: AnswerEvent) -> str:
-    """Return one of OUTCOMES; "first" when there was no answer to compare with."""
+    """Return one of OUTCOMES; "first" if there is no answer to compare with."""
     if event.abstention is not None:
         return "abstained"
     if event.changed is None:
@@ -157,7 +157,7 @@ def outcome_of(event: AnswerEvent) -> str:
 
 
 class CollectingMetrics(Metrics):
-    """What `radarstream watch` counts, beside the `counts` of its search client."""
+    """The metrics of `radarstream watch`, with the `counts` of its search client."""
 
     def __init__(self, counts: SearchCounts) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class CollectingMetrics(Metrics):
 
 
 class AttributingMetrics(Metrics):
-    """What `radarstream attribute` counts, and the backlog that `stored` reads in the database."""
+    """The metrics of `radarstream attribute`; `stored` reads the backlog in the database."""
 
     def __init__(
         self, stored: Callable[[], readings.Backlog], registry: CollectorRegistry | None = None
@@ -222,7 +222,7 @@ class AttributingMetrics(Metrics):
 
 
 class ServingMetrics(Metrics):
-    """What `radarstream serve` counts."""
+    """The metrics of `radarstream serve`."""
 
     def __init__(self) -> None:
         super().__init__()

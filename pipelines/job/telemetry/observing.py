@@ -1,4 +1,4 @@
-"""Reports to logs, metrics and health what the driver does, and how far a long batch has come."""
+"""Reports the driver's work and a long batch's progress to logs, metrics and health."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,8 +28,8 @@ REFRESH_S = 5.0
 
 @dataclass(eq=False)
 class Lag(Collector):
-    """The lag of this worker's partitions; safe to use from any thread. `offsets` asks the broker;
-    `read_to` is, by partition, the first offset that was not polled.
+    """The consumer lag of this worker's partitions, thread-safe. `offsets` asks the broker;
+    `read_to` is the first unpolled offset by partition.
     """
 
     offsets: Callable[[], Mapping[int, Offsets]]
@@ -39,25 +39,25 @@ class Lag(Collector):
     lock: Lock = field(default_factory=Lock)
 
     def refresh(self) -> None:
-        """Ask the broker. Raises BrokerError, ConfigurationError; what was known stays."""
+        """Ask the broker. Raises BrokerError, ConfigurationError, and keeps the last values."""
         known = self.offsets()
         with self.lock:
             self.known = known
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """Note which partitions are this worker's at present."""
+        """Note the partitions that are assigned to this worker."""
         with self.lock:
             self.partitions = partitions
 
     def polled(self, records: Iterable[RawRecord]) -> None:
-        """Note how far reading has come."""
+        """Note the offsets of polled records."""
         with self.lock:
             for record in records:
                 if record.log is not None:
                     self.read_to[record.log.partition] = record.log.offset + 1
 
     def committed(self, next_offsets: Mapping[int, int]) -> None:
-        """Note a commit: the broker is asked again only in a while."""
+        """Note a commit, until the broker is asked again."""
         with self.lock:
             moved = {p: offset for p, offset in next_offsets.items() if p in self.known}
             self.known = dict(self.known) | {
@@ -65,7 +65,7 @@ class Lag(Collector):
             }
 
     def all_read(self) -> bool:
-        """Whether this worker polled all that its partitions hold, as far as the broker told."""
+        """Whether this worker polled all known records of its partitions."""
         with self.lock:
             return self.partitions <= self.known.keys() and all(
                 self.read_to.get(p, 0) >= self.known[p].end or not self.known[p].lag
@@ -73,7 +73,7 @@ class Lag(Collector):
             )
 
     def collect(self) -> Iterator[Metric]:
-        """Export the lag of the partitions that the broker told about."""
+        """Export the known lag of the partitions."""
         with self.lock:
             known = sorted(self.partitions & self.known.keys())
             lags = [([str(p)], self.known[p].lag) for p in known]
@@ -81,14 +81,14 @@ class Lag(Collector):
         yield read(GaugeMetricFamily, "consumer_lag_records", text, ["partition"], lags)
 
 
-WAITING_S = 10.0  # without partitions: say so this often
+WAITING_S = 10.0  # interval of log lines while no partition is assigned
 PROGRESS_S = 10.0
 
 
 @dataclass
 class Observer:
-    """Reports what the driver does; never raises. `outbox_depth` counts unsent events, `log` is
-    structlog's, `group` the consumer group in messages.
+    """Reports the driver's work; never raises. `outbox_depth` counts unsent events, `log` is
+    structlog's, `group` is the consumer group.
     """
 
     log: Any
@@ -106,7 +106,7 @@ class Observer:
         self.since = self.logged_at = self.now()
 
     def polled(self, records: Sequence[RawRecord]) -> None:
-        """Count what was read; also the loop's sign of life."""
+        """Count the polled records; also the loop's sign of life."""
         self.health.tick()
         self.health.passed("broker")
         self.metrics.polled.inc(len(records))
@@ -114,7 +114,7 @@ class Observer:
         self.lag.polled(records)
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """Log partitions that come and go, and waiting for them; called after every poll."""
+        """Log changed partitions, and waiting for them; called after every poll."""
         self.metrics.assigned.set(len(partitions))
         self.lag.assigned(partitions)
         self.health.passed("partitions", bool(partitions))
@@ -130,27 +130,27 @@ class Observer:
             self.logged_at = now
 
     def held_back(self, count: int) -> None:
-        """Show how many records wait for older ones."""
+        """Export the number of records that wait for older ones."""
         self.metrics.held_back.set(count)
 
     def took(self, stage: str, seconds: float, records: int = 0) -> None:
-        """Time a good try of "batch" (with its records), "publish" or "commit"."""
+        """Record the duration of a successful "batch" (with its records), "publish" or "commit"."""
         self.health.tick()
         self.metrics.stages.labels(stage).observe(seconds)
         if stage == "batch":
             self.metrics.batch.observe(records)
 
     def published(self, count: int) -> None:
-        """Count the events that reached their topics, and those that wait."""
+        """Count the published events and those that wait."""
         self.health.passed("database")
         self.metrics.published.inc(count)
         try:
             self.metrics.outbox.set(self.outbox_depth())
-        except SQLAlchemyError as error:  # a figure is no reason to stop: the next stage waits
+        except SQLAlchemyError as error:  # only a metric: the next stage waits for the database
             self.retried("outbox depth", error)
 
     def committed(self, next_offsets: Mapping[int, int]) -> None:
-        """Note the commit of these offsets; without any, that nothing was left to commit."""
+        """Note the commit of these offsets, or that there was nothing to commit."""
         if not next_offsets:
             if self.lag.all_read():
                 self.metrics.up_to_date.set_to_current_time()
@@ -169,7 +169,7 @@ class Observer:
         elif any(
             o.reason is ReasonClass.MODEL_UNAVAILABLE for o in outcomes if isinstance(o, DeadLetter)
         ):
-            self.health.passed("models", False)  # a clock or a damaged row is another outage
+            self.health.passed("models", False)  # other outages, as of a clock, are no model's
         for outcome in outcomes:
             if isinstance(outcome, AnswerEvent):
                 self.answered(outcome)
@@ -177,7 +177,7 @@ class Observer:
                 self.parked(outcome)
 
     def answered(self, event: AnswerEvent) -> None:
-        """Log one answer, without a word of it."""
+        """Log one answer without its text."""
         kept = len(event.verdict.kept_ranks)
         self.log.info(
             "answered",
@@ -206,14 +206,14 @@ class Observer:
         )
 
     def retried(self, stage: str, error: BaseException) -> None:
-        """Count and log a failure that may heal."""
+        """Count and log a transient failure."""
         self.health.tick()
         self.health.passed("broker" if isinstance(error, BrokerError) else "database", False)
         self.metrics.retries.labels(stage, type(error).__name__).inc()
         self.log.warning("trying again", stage=stage, error=error)
 
     def broken(self, record: RawRecord, error: BaseException) -> None:
-        """Log a defect of ours, to be reported."""
+        """Log a defect of the project."""
         self.log.error(
             "a record breaks the graph", source=record.source, position=record.position, error=error
         )
@@ -221,8 +221,8 @@ class Observer:
 
 @dataclass
 class BatchProgress:
-    """Logs how far the batch in hand is, every `every_s` seconds. `generator` may count its calls.
-    Another thread than the batch's calls `tell`, more often than that.
+    """Logs the current batch's progress every `every_s` seconds. `generator` may count its calls.
+    Another thread calls `tell`, more often than that.
     """
 
     log: Any
@@ -230,12 +230,12 @@ class BatchProgress:
     generator: object
     every_s: float = PROGRESS_S
     now: Callable[[], float] = monotonic
-    # records of the batch in hand, when it began, and what stages and generator had done before
+    # of the current batch: records, start, and the counts of stages and generator at the start
     running: tuple[int, float, Mapping[str, int]] | None = field(default=None, init=False)
     logged: float = field(default=0.0, init=False)
 
     def of(self, batch: Batch) -> Batch:
-        """Return the batch, watched while it runs."""
+        """Wrap the batch so that its progress is logged."""
 
         def watched(records: Sequence[RawRecord]) -> list[Outcome]:
             self.logged = self.now()
@@ -248,7 +248,7 @@ class BatchProgress:
         return watched
 
     def tell(self) -> None:
-        """Log the batch in hand, if it is time."""
+        """Log the current batch's progress if the interval has passed."""
         running, now = self.running, self.now()
         if running is None or now - self.logged < self.every_s:
             return
@@ -267,7 +267,7 @@ class BatchProgress:
         )
 
     def _done(self) -> dict[str, int]:
-        """Records by stage, and what the generator counts."""
+        """Number of records by stage, and the generator's counts."""
         return self.meter.records_done() | {
             "model answers": int(getattr(self.generator, "answered", 0)),
             "model calls": int(getattr(self.generator, "calls", 0)),

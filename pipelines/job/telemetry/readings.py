@@ -1,4 +1,4 @@
-"""What is read for Prometheus at the moment it asks: of models, a search client, the database."""
+"""Metrics read when Prometheus asks: of models, a search client and the database."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -26,7 +26,7 @@ def read(
     labels: Sequence[str],
     samples: Iterable[tuple[Sequence[str], float]],
 ) -> ReadT:
-    """Make a family of samples, each with the values of its labels, that were read just now."""
+    """Make a family of samples, each with the values of its labels."""
     family = kind(f"{NAMESPACE}_{name}", text, labels=labels)
     for values, value in samples:
         family.add_metric(values, value)
@@ -34,9 +34,9 @@ def read(
 
 
 class ModelMetrics(Collector):
-    """Exports what models counted, by their role, such as "generator": of a model, what it
-    `wrapped`, or its `client`, the first that has `calls`, `hits`, tokens, `cost`, `errors`,
-    `breaker`, `judgements`.
+    """Exports counts of models by role, such as "generator": `calls`, `hits`, tokens, `cost`,
+    `errors`, `breaker`, `judgements`. Each is read from the model, else from the model it wraps
+    (`wrapped`), else from its `client`.
     """
 
     def __init__(self, models: Mapping[str, object]) -> None:
@@ -44,11 +44,11 @@ class ModelMetrics(Collector):
 
     @classmethod
     def of(cls, models: Models) -> "ModelMetrics":
-        """Return what exports the models of a guard."""
+        """Return the metrics of a guard's models."""
         return cls({field.name: getattr(models, field.name) for field in fields(models)})
 
     def collect(self) -> Iterator[Metric]:
-        """Read everything once."""
+        """Read all counts once."""
         counter, each = CounterMetricFamily, self._each
         for attribute, name, text in (
             ("calls", "calls", "Requests that reached the model"),
@@ -91,7 +91,7 @@ class ModelMetrics(Collector):
 
 
 def layers(model: object) -> Iterator[object]:
-    """Yield a model, what it wraps, and so on; then the client of the service that it asks."""
+    """Yield a model, the models it wraps, and the client of its service."""
     while model is not None:
         yield model
         model = getattr(model, "wrapped", getattr(model, "client", None))
@@ -99,7 +99,7 @@ def layers(model: object) -> Iterator[object]:
 
 @dataclass(frozen=True, eq=False)
 class BacklogMetrics(Collector):
-    """Exports what the database holds at the moment; no sample while it does not answer."""
+    """Exports the backlog in the database; no samples while the database does not answer."""
 
     stored: Callable[[], Backlog]
 
@@ -122,7 +122,7 @@ class BacklogMetrics(Collector):
 
 @dataclass(frozen=True, eq=False)
 class SearchMetrics(Collector):
-    """Exports what a search client counted."""
+    """Exports the counts of a search client."""
 
     counts: SearchCounts
 

@@ -217,7 +217,7 @@ def test_complaints_that_nobody_got_round_to_are_given_up(engine: Engine) -> Non
     worker_on(engine).prune()
     rows = {row["complaint_id"]: row for row in complaints.find_complaints(engine)}
     row = rows[given_up.complaint_id]
-    assert (row["state"], row["detail"]) == ("unusable", "nobody got round to it in 7 days")
+    assert (row["state"], row["detail"]) == ("unusable", "not attributed within 7 days")
     assert {rows[one.complaint_id]["state"] for one in (kept, approved)} == {"open"}
     with engine.connect() as connection:
         assert senders.record_of(connection, "eve").unconfirmed == 1

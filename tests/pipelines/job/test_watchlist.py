@@ -68,7 +68,7 @@ queries: [{question: "Who?", id: who, k: 5, tags: []}, {question: "Where?"}]"""
         ("queries:\n- {question: a, dates: {first: 2024-02-01, last: 2023-01-01}}", "lies after"),
         ("queries:\n- {question: a, dates: {first: 2024-02-30, last: 2024-03-01}}", "not YAML"),
         ("defaults:\n  kk: 1\nqueries: []\n", "defaults.kk is not a setting"),
-        ("queries:\n- question: a\n  k: 1\n  k: 2\n", "line 4: not YAML: 'k' stands there twice"),
+        ("queries:\n- question: a\n  k: 1\n  k: 2\n", "line 4: not YAML: the key 'k' is repeated"),
         ("queries: [", "line 1: not YAML"),
         ("!!python/object/apply:os.system [true]", "line 1: not YAML"),
         ("queries: [5]", "query 1"),
