@@ -104,7 +104,7 @@ class Waiting:
     random: Random = field(default_factory=Random)
 
     def until(self, check: Check, work: Callable[[], ResultT]) -> ResultT:
-        """Return the result of `work`. Raises AskedToStopError and errors that are not transient."""
+        """Return the result of `work`. Raises AskedToStopError and non-transient errors."""
         attempt = 0
         while True:
             try:

@@ -19,7 +19,7 @@ from radarstream.schemas.codec.decoding import (
     decode_taught,
     decoded,
 )
-from radarstream.schemas.codec.state import decode_state, decode_stored, encode_state
+from radarstream.schemas.codec.state import decode_stored, encode_state
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS, encode
 
@@ -36,7 +36,6 @@ __all__ = [
     "decode_record",
     "decode_complaint",
     "decode_snapshot",
-    "decode_state",
     "decode_stored",
     "decoded",
     "encode",

@@ -41,11 +41,6 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
     return compact_json(row).encode("utf-8", "surrogatepass")
 
 
-def decode_state(data: bytes) -> State:
-    """Return the state alone, as `decode_stored`."""
-    return decode_stored(data)[0]
-
-
 def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
     """Invert `encode_state`. Raises InputError for another version or a damaged row."""
     try:

@@ -18,7 +18,7 @@ from radarstream.schemas.codec import (
     decode_envelope,
     decode_record,
     decode_snapshot,
-    decode_state,
+    decode_stored,
     decode_taught,
     encode,
     encode_envelope,
@@ -430,7 +430,7 @@ beliefs = st.builds(
 @patient
 @given(st.none() | beliefs)
 def test_state_round_trip_is_exact(state: Belief | None) -> None:
-    assert decode_state(encode_state(state)) == state
+    assert decode_stored(encode_state(state))[0] == state
 
 
 def test_state_golden_and_size() -> None:
@@ -438,7 +438,7 @@ def test_state_golden_and_size() -> None:
     state = Belief("Emmanuel Macron", 0.8731234567890123, 0.041234567890123454)
     stored = b'{"v":1,"a":"Emmanuel Macron","s":0.8731234567890123,"f":0.041234567890123454}'
     assert encode_state(state) == stored
-    assert decode_state(stored) == state
+    assert decode_stored(stored)[0] == state
     assert len(stored) < 100
     standing = StandingAnswer("Emmanuel Macron", datetime(2025, 6, 1, 12, tzinfo=UTC))
     assert encode_state(None, standing) == b'{"v":1,"t":1748779200000,"w":"Emmanuel Macron"}'
@@ -454,4 +454,4 @@ def test_damaged_state_is_refused() -> None:
     others += ['"t":1,"a":"x","s":0.5']
     for row in (*rows, *(f'{{"v":1,{members}}}'.encode() for members in (*beliefs, *others))):
         with pytest.raises(InputError):
-            decode_state(row)
+            decode_stored(row)

@@ -10,7 +10,7 @@ import pytest
 
 from radarstream.defenses.protocol import EVIDENCE, Complete, Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.prompt import Task
@@ -149,7 +149,7 @@ def test_resuming_from_stored_state_equals_an_uninterrupted_run(defense: Defense
     whole = live(defense, HISTORY, defense.initial_state())
     state, verdicts = defense.initial_state(), []
     for claims in HISTORY:
-        restored = decode_state(encode_state(state))
+        restored = decode_stored(encode_state(state))[0]
         assert restored == state
         (verdict,), state = live(defense, [claims], restored)
         verdicts.append(verdict)

@@ -20,7 +20,7 @@ from radarstream.lab.methods.temporal import (
     adapt,
     with_previous,
 )
-from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.memory import Belief, LastAnswer
@@ -147,7 +147,7 @@ class TestLightweightHistory:
         for claims in SNAPSHOTS:
             verdict, state, _ = judge(adapted, claims_evidence(claims), state)
             again, resumed, _ = judge(adapted, claims_evidence(claims), stored)
-            stored = decode_state(encode_state(resumed))
+            stored = decode_stored(encode_state(resumed))[0]
             assert (again, stored) == (verdict, state)
 
 
