@@ -2,6 +2,9 @@
 
 import gzip
 import io
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from unittest.mock import patch
 
 import cramjam
@@ -16,6 +19,17 @@ from radarstream.connectors.kafka.options import KafkaOptions
 
 PIECE = bytes(2**20)
 BOMB_BYTES = 1_100 * 2**20
+
+
+@contextmanager
+def peak_below(bytes_more: int) -> Iterator[None]:
+    """Fail when Python and its decompressors hold more than that at any time."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < bytes_more
+    finally:
+        tracemalloc.stop()
 
 
 def zstd_zeros(size: int = BOMB_BYTES) -> bytes:

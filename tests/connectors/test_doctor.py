@@ -92,7 +92,7 @@ def test_a_database_with_nothing_in_it_stays_so(state_url: str, tmp_path: Path) 
     assert checks["generator"]["ok"]
 
 
-def test_a_filled_database_is_read_only(state_url: str, tmp_path: Path) -> None:
+def test_a_filled_database_is_only_read_beside_its_writer_too(state_url: str, tmp_path) -> None:
     open_engine(state_url).dispose()
     before = content(state_url), files_in(tmp_path)
     checks = examined(config_of(tmp_path, state_url))
@@ -100,9 +100,6 @@ def test_a_filled_database_is_read_only(state_url: str, tmp_path: Path) -> None:
     assert (content(state_url), files_in(tmp_path)) == before, "not even a cached answer"
     assert checks["database"]["ok"]
     assert checks["database"]["found"].endswith(f"schema {HEAD}")
-
-
-def test_a_database_in_use_is_read_beside_its_writer(state_url: str, tmp_path: Path) -> None:
     writer = open_engine(state_url)
     with writer.begin() as connection:
         connection.execute(text("INSERT INTO search_credits VALUES ('2025-06', 1)"))

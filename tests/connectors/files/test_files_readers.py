@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from radarstream.schemas.errors import ConfigurationError, InputError, ReasonCla
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
 from tests.builders import tiny_limits
+from tests.hostile_batches import peak_below
 from tests.wire_samples import SNAPSHOT
 
 DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -80,11 +80,8 @@ def test_oversized_line_is_never_held_in_memory(tmp_path) -> None:
         for _ in range(64):
             stream.write(b"x" * 2**20)
         stream.write(b"\n" + encode(SNAPSHOT) + b"\n")
-    tracemalloc.start()
-    records = list(read_records(path, tiny_limits(record_bytes=2**20)))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8 * 2**20
+    with peak_below(8 * 2**20):
+        records = list(read_records(path, tiny_limits(record_bytes=2**20)))
     assert records[0].payload == b"x" * EXCERPT_BYTES
     assert [outcome(record) for record in records] == [ReasonClass.OVERSIZED_RECORD, SNAPSHOT]
 
@@ -211,13 +208,8 @@ def test_json_items_one_at_a_time_and_across_chunk_borders(tmp_path, monkeypatch
     path = tmp_path / "large.json"
     item = json.dumps({"text": "x" * 2**20})
     path.write_text("[" + ",".join([item] * 64) + "]")
-    tracemalloc.start()
-    with path.open() as stream:
-        count = sum(1 for _ in JsonItems(stream, 2**25))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert count == 64
-    assert peak < 24 * 2**20
+    with peak_below(24 * 2**20), path.open() as stream:
+        assert sum(1 for _ in JsonItems(stream, 2**25)) == 64
     monkeypatch.setattr(json_items, "CHUNK_CHARACTERS", 1)
     values = [{"a": [1, {"b": "]},{"}]}, {}, "text", 12345, [], None, {"c": "é"}]
     path = written(tmp_path, json.dumps(values, indent=1) + "\n{}\n" + json.dumps({"d": 1}))
@@ -235,11 +227,8 @@ def zeros_gz(path: Path, megabytes: int, before: bytes = b"", piece: bytes = byt
 
 def test_items_that_never_end_are_cut_and_brackets_are_not_parsed(tmp_path) -> None:
     path = zeros_gz(tmp_path / "history.json.gz", 60, b'["', b"x" * 2**20)
-    tracemalloc.start()
-    (record,) = read_records(path, Limits(item_characters=4 * 2**20))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 40 * 2**20
+    with peak_below(40 * 2**20):
+        (record,) = read_records(path, Limits(item_characters=4 * 2**20))
     assert record.reason is ReasonClass.OVERSIZED_RECORD
     assert record.detail == "an item of more than 4194304 characters (limits.item_characters)"
     path = tmp_path / "history.json"

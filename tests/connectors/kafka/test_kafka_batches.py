@@ -1,9 +1,5 @@
 """Batches that would exhaust memory or stop their partition, through real brokers."""
 
-import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 import zstandard
 from cramjam import snappy
@@ -22,7 +18,7 @@ from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import RawRecord
 from tests.brokers import TANSU, Broker, event, read
-from tests.hostile_batches import BOMB_BYTES, send_batch, send_bomb, zeros, zstd_records
+from tests.hostile_batches import BOMB_BYTES, peak_below, send_batch, send_bomb, zeros, zstd_records
 
 MIB = 2**20
 # Apache Kafka takes no batch that it cannot read, and no record of the far future.
@@ -36,17 +32,6 @@ def options(broker: Broker, prefix: str) -> KafkaOptions:
     given = broker.options(topic_prefix=prefix, group=prefix, partitions=1)
     ensure_topics(given)
     return given
-
-
-@contextmanager
-def peak_below(bytes_more: int) -> Iterator[None]:
-    """Fail when Python and its decompressors hold more than that at any time."""
-    tracemalloc.start()
-    try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < bytes_more
-    finally:
-        tracemalloc.stop()
 
 
 def around_bombs(options: KafkaOptions) -> None:
