@@ -52,6 +52,11 @@ def test_the_last_events_stay_whole(engine: Engine) -> None:
     assert find_event(engine, "cup", 0) is None
     assert find_event(engine, "none") is None
     assert history(engine, "none") == []
+    with engine.begin() as connection:  # what is damaged is left out
+        damaged = update(KEPT_EVENTS).where(KEPT_EVENTS.c.step == 4).values(event=b"{")
+        connection.execute(damaged)
+    assert steps_of(engine) == [3, 2]
+    assert [latest.event.query_id for latest in latest_events(engine).latest] == ["other"]
     clear_run(engine)
     assert latest_events(engine).total == 0
 
@@ -59,9 +64,9 @@ def test_the_last_events_stay_whole(engine: Engine) -> None:
 def test_the_list_of_latest_answers(engine: Engine) -> None:
     keep(
         engine,
-        at_step(0, "a", changed=None, question="Who won the Cup?", answer="Zürich"),
-        at_step(1, "a", changed=True, question="Who won the Cup?", answer="Basel 100%"),
-        at_step(2, "a", question="Who won the Cup?", answer="BASEL 100%"),
+        at_step(0, "a", changed=None, question="Who won the 100% Cup?", answer="Zürich"),
+        at_step(1, "a", changed=True, question="Who won the 100% Cup?", answer="Basel 100%"),
+        at_step(2, "a", question="Who won the 100% Cup?", answer="BASEL 100%"),
         at_step(5, "b", changed=None, question="Wie heißt der Berg?", answer="Säntis"),
     )
     page = latest_events(engine)
@@ -82,21 +87,8 @@ def test_the_list_of_latest_answers(engine: Engine) -> None:
         told = latest_events(engine, search=search)
         assert [latest.event.query_id for latest in told.latest] == ids, search
         assert told.total == len(ids)
-
-
-def test_a_question_names_the_query_of_kept_events(engine: Engine) -> None:
-    keep(engine, at_step(0, "a", question="Who won the 100% Cup?"), at_step(0, "b"))
     assert queries_named(engine, "who won the 100% cup", ANYWHERE) == ["a"]
     assert question_on_record(engine, "a") == "Who won the 100% Cup?"
-
-
-def test_what_is_damaged_is_left_out(engine: Engine) -> None:
-    keep(engine, at_step(0), at_step(1))
-    with engine.begin() as connection:
-        damaged = update(KEPT_EVENTS).where(KEPT_EVENTS.c.step == 1).values(event=b"{")
-        connection.execute(damaged)
-    assert steps_of(engine) == [0]
-    assert latest_events(engine).latest == ()
 
 
 @settings(max_examples=40)

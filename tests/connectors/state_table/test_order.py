@@ -22,7 +22,4 @@ def test_decision_table() -> None:
         (999, "cluster-a", 0, 0, "late"),
     ]:
         assert order_decision(ROW, as_of_ms, epoch, partition, offset) == decision
-
-
-def test_the_first_record_of_a_query_is_folded() -> None:
     assert order_decision(None, 0, "cluster-a", 0, 0) == "fold"
