@@ -96,26 +96,19 @@ def test_completions_that_come_one_by_one_are_those_of_the_batch(generator, expe
     assert len(generator.complete(prompts()[:1])) == 1
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        pytest.param(ScriptedGenerator(fail_on_calls=frozenset({1})), id="scripted"),
-        pytest.param(LlamaCpp(Path("/nonexistent.gguf")), id="llama_cpp"),
-        pytest.param(OpenAiGenerator(remote("http://127.0.0.1:9/v1", attempts=1)), id="openai"),
-    ],
-)
-def test_a_failed_call_raises_model_error(broken: Generator) -> None:
+def test_a_call_that_fails_and_a_file_that_is_no_model_are_model_errors(tmp_path: Path) -> None:
+    missing, junk = Path("/nonexistent.gguf"), tmp_path / "broken.gguf"
+    junk.write_bytes(b"GGUF but not really")
+    for broken in (
+        ScriptedGenerator(fail_on_calls=frozenset({1})),
+        OpenAiGenerator(remote("http://127.0.0.1:9/v1", attempts=1)),
+        LlamaCpp(missing),
+        LlamaCpp(junk),
+    ):
+        with pytest.raises(ModelError):
+            broken.complete(prompts()[:1])
     with pytest.raises(ModelError):
-        broken.complete(prompts()[:1])
-
-
-def test_missing_files_and_those_that_are_no_models_are_model_errors(tmp_path: Path) -> None:
-    with pytest.raises(ModelError):
-        _ = LlamaCpp(Path("/nonexistent.gguf")).model_id
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF but not really")
-    with pytest.raises(ModelError):
-        LlamaCpp(broken).complete(prompts()[:1])
+        _ = LlamaCpp(missing).model_id
 
 
 @pytest.mark.models
