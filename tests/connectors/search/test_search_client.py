@@ -201,6 +201,7 @@ def test_wrong_settings_are_named(monkeypatch) -> None:
         search_client(SearchOptions(name="searxng", options={"engine": "brave"}))
     monkeypatch.delenv("SERPAPI_KEY")
     opened = opened_search(load_settings(profile="scripted"), FakeClock())
-    with pytest.raises(ConfigurationError, match='search.name = "searxng"'), opened:
+    with pytest.raises(ConfigurationError, match="SERPAPI_KEY") as caught, opened:
         pass
+    assert 'search.name = "searxng"' in caught.value.remedy
     assert search_client(SearchOptions(name="searxng")).variable == ""
