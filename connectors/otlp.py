@@ -3,7 +3,8 @@
 A stage of a batch has a span in each of its rounds. A call of a model stands below the stages whose
 question it asks: a child of the first, linked to the others. Questions, answers and prompts
 are in spans only where `CAPTURE` says so. Attributes are those of OpenTelemetry's semantic
-conventions for generative AI, 1.37. A span is made when it ends, as a round may end elsewhere.
+conventions for generative AI, 1.37. A span is made when it ends, as a round may end in another
+process than it began in.
 """
 
 import atexit
@@ -13,24 +14,25 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
-from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Thread
 from time import time_ns
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
+from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from radarstream.connectors.models.rendering import chat_messages
@@ -52,25 +54,11 @@ W3C: Final = TraceContextTextMapPropagator()
 
 @dataclass(frozen=True)
 class Span:
-    """A span that has begun: its ids, those of the span above, and the time since 1970."""
+    """A span that has begun: its ids, those of the span above, and when it began (since 1970)."""
 
     place: trace.SpanContext
     above: trace.SpanContext
     started_ns: int
-
-
-class Ids(RandomIdGenerator):
-    """The ids of the span that ends."""
-
-    ending: ContextVar[trace.SpanContext] = ContextVar("ending")
-
-    def generate_trace_id(self) -> int:
-        """The id of its trace."""
-        return self.ending.get().trace_id
-
-    def generate_span_id(self) -> int:
-        """Its own id."""
-        return self.ending.get().span_id
 
 
 class OtlpTraces(Traces):
@@ -79,15 +67,14 @@ class OtlpTraces(Traces):
     def __init__(self) -> None:
         own = {"service.name": "radarstream", "service.version": version("radarstream")}
         resource = Resource.create(own | dict(OTELResourceDetector().detect().attributes))
-        # At the end it would wait as long as an export may take.
-        self._provider = TracerProvider(None, resource, shutdown_on_exit=False, id_generator=Ids())
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        self._tracer = self._provider.get_tracer("radarstream", own["service.version"])
+        scope = InstrumentationScope("radarstream", own["service.version"])
+        self._make = partial(ReadableSpan, resource=resource, instrumentation_scope=scope)
+        self._sampler = TracerProvider(shutdown_on_exit=False).sampler
+        self._limits = SpanLimits()
+        self._processor = BatchSpanProcessor(OTLPSpanExporter())
         self._texts = os.environ.get(CAPTURE, "").lower() in {"true", "span_only", "span_and_event"}
         self._rounds: ContextVar[dict[Any, Span]] = ContextVar("rounds")
         self._stages: ContextVar[list[tuple[str, Span]]] = ContextVar("stages")
-        self._flushes: SimpleQueue[Event] = SimpleQueue()
-        Thread(target=self._flushing, name="traces", daemon=True).start()
         atexit.register(self.flush)
 
     def here(self) -> str:
@@ -98,7 +85,7 @@ class OtlpTraces(Traces):
     def begin(self, parent: str | None) -> Span:
         """Begin a round below a traceparent; None stands for the caller's current span."""
         header = self.here() if parent is None else parent
-        return self._begun(trace.get_current_span(W3C.extract({HEADER: header}, Context())))
+        return self._begun(current(W3C.extract({HEADER: header}, Context())))
 
     def step(
         self, rounds: Sequence[tuple[Located, Span]], work: Callable[[], list[OutT]]
@@ -124,7 +111,7 @@ class OtlpTraces(Traces):
     def stage(self, name: str, items: Sequence[Located]) -> Iterator[None]:
         """A span in each of the rounds of these items."""
         rounds, named = self._rounds.get({}), {key_of(item): item.query.text for item in items}
-        held = [(named[key], below(rounds[key])) for key in named if key in rounds]
+        held = [(named[key], rounds[key].place) for key in named if key in rounds]
         spans = [(question, self._begun(above)) for question, above in held]
         token, failure = self._stages.set(spans), None
         try:
@@ -154,52 +141,51 @@ class OtlpTraces(Traces):
             asked = {getattr(request, "question", None) for request, _ in part}
             every = [span for _, span in stages]
             serving = [span for question, span in stages if question in asked] or every
-            above = below(serving[0]) if serving else trace.get_current_span()
+            above = serving[0].place if serving else current()
             known = {"radarstream.requests": len(part)}
             if chats:
                 known = attributes_of_completion(*part[0], with_texts=self._texts)
             links = [trace.Link(span.place) for span in serving[1:]]
             error = next((reply for _, reply in part if isinstance(reply, Exception)), None)
-            span = replace(self._begun(above), started_ns=started_ns)
+            span = self._begun(above, started_ns)
             self._end(span, name, common | known, error, kind=kind, links=links)
 
-    def _begun(self, above: trace.Span) -> Span:
-        """A span that begins now, and is sent if that above is, or the sampler says so."""
-        place, ids = above.get_span_context(), RandomIdGenerator()
-        trace_id = place.trace_id if place.is_valid else ids.generate_trace_id()
-        context = trace.set_span_in_context(above, Context())
-        decision = self._provider.sampler.should_sample(context, trace_id, "").decision
+    def _begun(self, above: trace.SpanContext, started_ns: int | None = None) -> Span:
+        """A span that begins, now or at a time; it is sent if the sampler says so."""
+        ids = RandomIdGenerator()
+        trace_id = above.trace_id or ids.generate_trace_id()
+        context = trace.set_span_in_context(trace.NonRecordingSpan(above), Context())
+        decision = self._sampler.should_sample(context, trace_id, "").decision
         flags = trace.TraceFlags(decision is Decision.RECORD_AND_SAMPLE)
-        own = trace.SpanContext(
-            trace_id, ids.generate_span_id(), is_remote=False, trace_flags=flags
-        )
-        return Span(own, place, time_ns())
+        own = trace.SpanContext(trace_id, ids.generate_span_id(), False, flags)
+        return Span(own, above, started_ns or time_ns())
 
     def _end(
         self, span: Span, name: str, known: Attributes, error: object = None, **more: Any
     ) -> None:
         """Make a span. Of an error it has the class alone: the words may hold data."""
-        context = trace.set_span_in_context(trace.NonRecordingSpan(span.above), Context())
-        token = Ids.ending.set(span.place)
-        made = self._tracer.start_span(
-            name, context, attributes=known, start_time=span.started_ns, **more
-        )
-        Ids.ending.reset(token)
+        status = trace.Status()
         if isinstance(error, BaseException):
-            made.set_attribute("error.type", type(error).__name__)
-            made.set_status(trace.StatusCode.ERROR)
-        made.end()
+            known = known | {"error.type": type(error).__name__}
+            status = trace.Status(trace.StatusCode.ERROR)
+        most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
+        made = self._make(
+            name,
+            span.place,
+            span.above if span.above.is_valid else None,
+            attributes=BoundedAttributes(most, known, max_value_len=longest),
+            status=status,
+            start_time=span.started_ns,
+            end_time=time_ns(),
+            **more,
+        )
+        self._processor.on_end(made)
 
     def flush(self) -> None:
-        """Send what waits to be sent, for `FLUSH_S` at most; its thread goes on."""
-        self._flushes.put(done := Event())
-        done.wait(FLUSH_S)
-
-    def _flushing(self) -> None:
-        while True:
-            done = self._flushes.get()
-            self._provider.force_flush()
-            done.set()
+        """Send what waits to be sent, for `FLUSH_S` at most; a thread goes on."""
+        sending = Thread(target=self._processor.force_flush, name="traces", daemon=True)
+        sending.start()
+        sending.join(FLUSH_S)
 
 
 def key_of(item: Located) -> tuple[str, datetime]:
@@ -207,9 +193,9 @@ def key_of(item: Located) -> tuple[str, datetime]:
     return item.query.id, item.observed_at
 
 
-def below(span: Span) -> trace.Span:
-    """What stands for a span among those above another."""
-    return trace.NonRecordingSpan(span.place)
+def current(context: Context | None = None) -> trace.SpanContext:
+    """The span of a context, by default the caller's; not valid where there is none."""
+    return trace.get_current_span(context).get_span_context()
 
 
 def attributes_of(model: Any, operation: str) -> Attributes:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from radarstream.connectors.models.answer_agreement.meanings import stem_of
 from radarstream.connectors.models.answer_agreement.quoting import quote_of
-from radarstream.connectors.models.answer_agreement.tables import pattern
+from radarstream.connectors.models.answer_agreement.tables import pattern, words
 from radarstream.connectors.models.answer_agreement.words import read_words
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.pipelines.signals.parsing import parse_answer
@@ -23,21 +24,24 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AGREEMENT
 from radarstream.schemas.prompt import AnswerPair, Task
 
-# Share of a claim's words that its question and its answer have, of 0.5, 0.7, 0.8, 0.9 and 1 chosen
-# on the development halves: the first without a page counted for a claim that it contradicts. All
-# its numbers must be there.
-ENOUGH_OF_CLAIM: Final = 0.5
 # With at least this probability an answer says all of a claim's with a number: "1999" is most of
 # "3 May 1999", and agrees as an answer, but is no evidence of the day.
 WHOLE: Final = 0.9
 _DEFINITE: Final = re.compile(
-    r"(?P<answer>(?!(?:it|he|she|they|this|that|these|those|there|we|i|you)\b)[^,;:]{1,100}?)"
+    r"(?P<answer>(?!(?:it|he|she|they|this|that|these|those|there|we|i|you|the|only)\b)"
+    r"[^,;:?]{1,100}?)"
     r" (?P<rest>(?:is|was|are|were|became|won) the .+?)[.!]?",
     re.IGNORECASE,
 )
 _NAMED: Final = re.compile(
     r"[Tt](?P<kind>he .{1,100}?) (?P<verb>is|was|are|were) "
-    r"(?P<answer>(?!.*\b(?:is|was|are|were|who|which|and|but)\b)[A-Z\d][^,;:]{0,100}?)[.!]?"
+    r"(?P<answer>(?!.*\b(?:is|was|are|were|who|which|and|but|or|than|instead)\b)"
+    r"[A-Z\d][^,;:]{0,100}?)[.!]?"
+)
+# A question, or two statements in one.
+_NO_CLAIM: Final = re.compile(
+    r"\?\s*$|\b(?:is|was|are|were) .*\b(?:and|but) (?:(?!wh|that\b)[\w'-]+ )+(?:is|was|are|were)\b",
+    re.IGNORECASE,
 )
 DENYING: Final = "the claim denies something: check what it denies"
 UNREAD: Final = "the model made no question of the claim that it answers: word it more plainly"
@@ -46,8 +50,8 @@ UNREAD: Final = "the model made no question of the claim that it answers: word i
 def read_claims(models: Models, texts: Sequence[str]) -> list[Claim | ClaimError | ModelError]:
     """Each claim with its question and answer, in two batches of prompts.
 
-    Where too much of a claim is lost, a `definite` one is read by rule; any other, and one that
-    denies something, is a ClaimError in its place.
+    Where a word of a claim is lost, a `definite` one is read by rule; any other, and one that
+    denies something, asks, or states two things, is a ClaimError in its place.
     """
     prompts = [build_prompt(Task.QUESTION_OF_CLAIM, "", (text,)) for text in texts]
     questions = completion_texts(models.generator, prompts) if prompts else []
@@ -72,6 +76,8 @@ def read_claims(models: Models, texts: Sequence[str]) -> list[Claim | ClaimError
     return [
         ClaimError(DENYING)
         if pattern("NEGATION").search(text)
+        else ClaimError(UNREAD)
+        if _NO_CLAIM.search(text)
         else definite(text) or one
         if isinstance(one, ClaimError)
         else one
@@ -109,26 +115,25 @@ def parse_question(reply: str) -> str:
 
 def claim_of(text: str, question: str, reply: str) -> Claim | ClaimError:
     """The claim with its question and what a model replied to that; a ClaimError if the claim does
-    not say the answer, the question says it, or they lack a number, a name or too many words of it.
+    not say the answer, the question says it, or they lose a word of it.
     """
     answer = parse_answer(reply, question)
     if answer.abstained or quote_of(answer.text, question, text) is None:
         return ClaimError(UNREAD)
-    words, kept = _words(text), _words(f"{question} {answer.text}")
-    needed = {word for word in words if any(map(str.isdigit, word))} | _words(_names_in(text))
-    enough = len(words & kept) >= ENOUGH_OF_CLAIM * len(words)
-    if not enough or not needed <= kept or _words(answer.text) <= _words(question):
+    asked, answered = _words(question), _words(answer.text)
+    if answered <= asked or not _words(text) <= asked | answered:
         return ClaimError(UNREAD)
     return Claim(text, question, answer.text)
 
 
-def _names_in(text: str) -> str:
-    """The words that begin with a capital, but for the first, which always may."""
-    return " ".join(word for word in text.split()[1:] if word[:1].isupper())
-
-
 def _words(text: str) -> set[str]:
-    return {word.key for word in read_words(text)}
+    """The stems of its words, without those that a question is free to have or not.
+
+    >>> sorted(_words("When did it open?") ^ _words("It opened in 1932."))
+    ['1932', 'when']
+    """
+    every = (word.word for word in read_words(text, keep_stopwords=True))
+    return {stem_of(word) for word in every if word not in words("free")}
 
 
 def check_claims(
@@ -139,7 +144,7 @@ def check_claims(
     An answer supports a claim if it entails the claim's own, one with a number as a `WHOLE`, and
     contradicts it if each contradicts the other.
     """
-    texts = [_answers_in(event) for _, event in answered]
+    texts = [_answers_in(event, claim.question) for claim, event in answered]
     pairs = [
         pair
         for (claim, _), others in zip(answered, texts, strict=True)
@@ -168,8 +173,8 @@ def check_claims(
     return checked
 
 
-def _answers_in(event: AnswerEvent) -> list[str]:
-    """All different answers that an event names."""
+def _answers_in(event: AnswerEvent, question: str) -> list[str]:
+    """All different answers that an event names, without those that only repeat the question."""
     named = [event.verdict.weighed, event.support.rival_answer if event.support else None]
     named += [document.atomic_answer for document in event.verdict.documents]
-    return list(dict.fromkeys(filter(None, named)))
+    return [text for text in dict.fromkeys(filter(None, named)) if _words(text) - _words(question)]

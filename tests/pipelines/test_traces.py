@@ -202,10 +202,9 @@ def test_an_answer_waits_for_no_receiver(hangs: bool, monkeypatch: pytest.Monkey
     with receiving(last=Reply(hang=True)) as receiver:
         url = receiver.url.removesuffix("/hook") if hangs else f"http://127.0.0.1:{free_port()}"
         send_to(url, monkeypatch)
-        for _ in range(2):
-            with radarstream.Guard(profile="scripted") as guard:
-                assert guard.answer(CAPITAL, PAGES).text == "Lima"
-            traces().flush()
+        with radarstream.Guard(profile="scripted") as guard:
+            assert guard.answer(CAPITAL, PAGES).text == "Lima"
+        traces().flush()
         assert len(receiver.received) == hangs  # which still waits for its reply
     traces.cache_clear()
 
@@ -313,9 +312,8 @@ def test_a_command_sends_its_spans_and_waits_for_no_receiver(
 
 PROGRAM = """
 import radarstream, sys
-with radarstream.Guard(profile="scripted") as guard:
-    pages = ["Lima is the capital.", "The capital is Lima."]
-    print(guard.answer("What is the capital of Peru?", pages).text)
+with radarstream.Guard(profile="scripted") as g:
+    print(g.answer("What is its capital?", ["Lima is its capital.", "Its capital is Lima."]).text)
 print([name for name in sys.modules if name.startswith("opentelemetry")])
 """
 

@@ -44,9 +44,9 @@ def pages_saying(*answers: str) -> list[str]:
     return [f"{text} {tail}." for text, tail in zip(said, tails, strict=True)]
 
 
-def checked(claim: Claim, pages: list[str], withstand: int = 1) -> CheckedClaim:
+def checked(claim: Claim, pages: list[str], withstand: int = 1, models=MODELS) -> CheckedClaim:
     """What the round and its rule make of a claim."""
-    pipeline = DefensePipeline("voices", build_defense("voices", {"withstand": withstand}), MODELS)
+    pipeline = DefensePipeline("voices", build_defense("voices", {"withstand": withstand}), models)
     snapshot = make_snapshot(pages, question=claim.question)
     event, _ = pipeline.answer(snapshot, pipeline.initial_memory())
     (found,) = check_claims(MODELS, [(claim, event)])
@@ -66,30 +66,30 @@ def test_a_claim_is_the_question_that_it_answers() -> None:
     ("text", "why"),
     [
         ("Lima is not the capital of Peru.", DENYING),
-        ("Nobody is the capital of Peru.", DENYING),
+        (f"Is {LIMA.text[:-1]}?", UNREAD),
+        ("Lima is the capital of Peru and Quito is the capital of Chile.", UNREAD),
         ("Rain falls.", UNREAD),  # the rule makes no question of it
         ("The old town is a capital.", UNREAD),  # nor does the claim answer that
     ],
 )
 def test_what_cannot_be_read_is_an_error_in_its_place(text: str, why: str) -> None:
     first, second = read_claims(models_with(), [text, LIMA.text])
-    assert isinstance(first, ClaimError)
-    assert (str(first), second) == (why, LIMA)
+    assert isinstance(first, ClaimError) and (str(first), second) == (why, LIMA)
 
 
 @pytest.mark.parametrize(
     ("text", "question", "reply", "fits"),
     [
-        (LIMA.text, CAPITAL, "Lima", True),
+        ("It was in 1876 that Bell patented it.", "When did Bell patent it?", "1876", True),
         (LIMA.text, CAPITAL, "Cusco", False),  # the claim does not say so
         (LIMA.text, CAPITAL, "I don't know", False),
         ("In 1981 Ann Lee led the board.", "Who led the board?", "Ann Lee", False),  # the year
-        ("Ann Lee led the board of the old mill in Bern.", "Who led?", "Ann Lee", False),
-        ("Ann Lee is the mayor of Bern.", "Who is the mayor?", "Ann Lee", False),  # the town
+        ("The capital of Peru is near Lima.", CAPITAL, "Lima", False),
+        ("Lima ist nicht die Hauptstadt.", "Was ist die Hauptstadt?", "Lima", False),
         ("The mayor of Bern is Ann Lee.", "What is the mayor of Bern?", "Mayor of Bern", False),
     ],
 )
-def test_a_question_that_loses_a_number_or_a_name_is_none(text, question, reply, fits) -> None:
+def test_a_question_that_loses_a_word_is_none(text, question, reply, fits) -> None:
     found = claim_of(text, question, reply)
     assert found == Claim(text, question, reply) if fits else isinstance(found, ClaimError)
 
@@ -146,7 +146,7 @@ def test_an_order_is_at_most_one_voice(claim: Claim, order: str) -> None:
     assert checked(claim, [order, SILENT]).verdict is ClaimVerdict.NOT_ENOUGH_EVIDENCE
 
 
-def test_a_finer_answer_supports_and_a_coarser_one_says_neither() -> None:
+def test_a_finer_answer_supports_a_coarser_one_or_the_question_says_neither() -> None:
     year = Claim("It opened in 1999.", "When did it open?", "1999")
     day = Claim("It opened on 3 May 1999.", "When did it open?", "3 May 1999")
     for claim, answer, verdict in (
@@ -157,6 +157,8 @@ def test_a_finer_answer_supports_and_a_coarser_one_says_neither() -> None:
         tails = ("By bus", "The mayor cut a ribbon on the bridge")
         found = checked(claim, [f"It did open in {answer}. {tail}." for tail in tails])
         assert found.verdict is verdict, (claim, answer)
+    found = checked(LIMA, pages_saying("Lima", "Lima"), models=models_with(lambda _: "Peru"))
+    assert found.verdict is ClaimVerdict.NOT_ENOUGH_EVIDENCE
 
 
 def test_what_is_one_of_a_kind_is_read_by_rule_where_the_model_loses_it() -> None:
