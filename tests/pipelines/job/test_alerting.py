@@ -34,12 +34,13 @@ from radarstream.pipelines.settings.job import QuietHours
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.events import AnswerEvent, RejectedEvent
+from radarstream.schemas.incidents import TaughtEvent
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.clocks import FakeClock
 from tests.markdown import code_block
-from tests.wire_samples import ANSWER, REJECTED
+from tests.wire_samples import ANSWER, REJECTED, TAUGHT
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "consuming.md"
@@ -128,10 +129,10 @@ def run(
     return alerting.run(drained=drained)
 
 
-def seen(events: Sequence[AnswerEvent | RejectedEvent]) -> list:
+def seen(events: Sequence[AnswerEvent | RejectedEvent | TaughtEvent]) -> list:
     following = Following(Selection())
-    topics = {AnswerEvent: ANSWERS, RejectedEvent: ATTRIBUTIONS}
-    shown = [following.event(topics[type(event)], encode(event)) for event in events]
+    topics = {AnswerEvent: ANSWERS}
+    shown = [following.event(topics.get(type(e), ATTRIBUTIONS), encode(e)) for e in events]
     return [event for event in shown if event is not None]
 
 
@@ -161,6 +162,13 @@ def test_a_query_that_was_forgotten_begins_again() -> None:
     events = [answer("cup", step) for step in range(4)]
     events[2:] = [replace(event, step=event.step - 2) for event in events[2:]]
     assert seen([*events, *events[2:]]) == events
+
+
+def test_incidents_of_one_answer_are_told_apart_and_come_after_later_rejections() -> None:
+    later = replace(REJECTED, step=TAUGHT.step + 1, observed_at=TAUGHT.observed_at + timedelta(1))
+    first, second = TAUGHT, replace(TAUGHT, incident="another", revision=0)
+    events = [later, first, second, replace(first, revision=first.revision + 1)]
+    assert seen([*events, *events[1:]]) == events
 
 
 def test_what_is_not_selected_counts_as_seen() -> None:
