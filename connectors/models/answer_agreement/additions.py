@@ -41,14 +41,10 @@ def without_harmless(
             token.word in free
             or (token.word not in titled and is_asked(token, question))
             or (valued and bool(pattern("DIRECTION").fullmatch(token.word)))
-            or (_is_initial(token) and token is not wording.tokens[-1])
+            or (len(token.word) == 1 and token.surface.isupper() and token is not wording.tokens[-1])
         )
 
     return tuple(token for token in left if token.word in _COUNT or not is_free(token))
-
-
-def _is_initial(token: Word) -> bool:
-    return len(token.word) == 1 and token.surface.isupper() and token.word.isalpha()
 
 
 def _free_words(
@@ -62,9 +58,7 @@ def _free_words(
     apart = frozenset().union(*(r for r in _KINDS_IN_ROWS if r & (theirs | question.said)))
     owned = frozenset(pattern("OWNED").findall(wording.text.casefold()))
     kinds = _KINDS - apart - titled - _of_other_places(wording) - (owned - words("places"))
-    dated = any(date.parts[2] for date in values.of_kind("date", wording.values))
-    dated = (dated or question.asked == "YES_NO") and not theirs & words("weekdays")
-    joins = "WHAT_IS" in question.traits and not (others or here & words("particles"))
+    dated = values.of_kind("date", wording.values) and not theirs & words("weekdays")
     last = {t.word for t in wording.tokens[2:][-1:] if t.is_name and "," not in wording.text}
     titles = TITLES - words("ranks") - owned - last  # Stephen King
     rules = (
@@ -74,7 +68,7 @@ def _free_words(
         (words("measured"), valued and not theirs & words("measured")),
         (words("events"), any(word.startswith("rate") for word in here)),
         (words("weekdays"), dated),
-        (words("joining"), joins),
+        (words("joining"), not (others or here & words("particles"))),
         (words("mainly"), not others),
         (words("of_a_compass"), any(pattern("SIDE").fullmatch(word) for word in here)),
         (words("of_a_rank"), valued or here & {"last", "final", "top"}),

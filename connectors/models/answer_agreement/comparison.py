@@ -141,7 +141,7 @@ def _by_words(premise: Reading, hypothesis: Reading) -> Likeness:
 def _by_what_is_left(one: Reading, other: Reading, left: Account, finding: Likeness) -> Likeness:
     """The finding for two answers of which one says something that the other does not."""
     mine, theirs = left.words
-    if _denies_only_others(one, mine, other) or _denies_only_others(other, theirs, one):
+    if _denies_only_others(one, mine) or _denies_only_others(other, theirs):
         return Likeness.UNEXPLAINED if mine and theirs else Likeness.SAME
     if finding in AGREEING and _differs_in_values_only(one, other, left):
         return finding
@@ -178,12 +178,11 @@ def _says_the_same(one: Reading, other: Reading, left: Account, *, opposite: boo
     )
 
 
-def _denies_only_others(reading: Reading, extra: Sequence[Word], other: Reading) -> bool:
+def _denies_only_others(reading: Reading, extra: Sequence[Word]) -> bool:
     """Whether all that one adds is that it is not something else: "Oslo, not Bergen"."""
-    if not reading.denied or reading.denied & other.all_keys:
-        return False
     rest = [t for t in extra if t.word not in NEGATIONS]
-    return 0 < len(rest) < len(extra) and all(t.is_name for t in rest)
+    named = all(t.is_name and t.key in reading.denied for t in rest)
+    return 0 < len(rest) < len(extra) and named
 
 
 def _differs_in_values_only(one: Reading, other: Reading, left: Account) -> bool:

@@ -80,21 +80,9 @@ def expansions(acronym: str) -> frozenset[str]:
     return _expansions().get(acronym, frozenset())
 
 
-@cache
-def _peoples() -> list[list[str]]:
-    """Each country with the forms of its people, by rule: Kenya, Kenyan; Sudan, Sudanese."""
-    endings = ("n", "nian", "an", "ian", "ese", "i", "lese")
-    groups = list(rows("peoples"))
-    for country in sorted(name.casefold() for name in words("countries") - words("no_rule")):
-        short = country[:-1] if country[-1] in "aeo" else country
-        forms = [stem + ending for stem in (country, short) for ending in endings]
-        groups.append([country, *dict.fromkeys(forms)])
-    return groups
-
-
 def is_of_a_country(lowered: str) -> bool:
     """Whether a word in lower case names a country or its people."""
-    return key_of(lowered) in COUNTRIES or any(lowered in group for group in _peoples())
+    return key_of(lowered) in COUNTRIES or any(lowered in group for group in rows("peoples"))
 
 
 _STEMMER, _LOCK = stemmer("english"), Lock()  # the stemmer keeps its word in itself
@@ -137,7 +125,7 @@ def root_of(word: str) -> str:
 def _groups(letter: str) -> dict[str, set[int]]:
     """For each stem that begins with the letter the numbers of the groups that hold it."""
     groups, base_forms = dict[str, set[int]](), first_of("inflections")
-    for number, group in enumerate((*rows("synonyms"), *_peoples())):
+    for number, group in enumerate((*rows("synonyms"), *rows("peoples"))):
         for word in group:
             if word[0] == letter or (word in base_forms and base_forms[word][0] == letter):
                 for stem in (stem_of(word), _snowball(word)):

@@ -23,7 +23,7 @@ class Question:
     `asked` is the kind of answer that it wants: DATE, NUMBER, YES_NO or OTHER. `traits` are this
     and the names of the patterns ASKS_… that it matches: PERSON, CHOICE (it has an "or"),
     NEGATIVE (a "not" that answers may repeat), ALL (it asks in the plural, so that one more or less
-    is another answer), WHERE, ORDER (that of a list counts), COUNT (how many), WHAT_IS.
+    is another answer), WHERE, ORDER (that of a list counts), COUNT (how many).
 
     `words` are the keys of its content words: repeated in an answer they say nothing, unless the
     question offers them as alternatives ("France or Spain?"). `said` are its content words in lower
