@@ -174,7 +174,7 @@ def _values_left(mine: Wording, theirs: Wording, question: Question) -> tuple[li
     for value in mine.values:
         for other in left[1]:
             in_kind = not counts or values.is_share(value) == values.is_share(other)
-            if in_kind and values.compare_value(value, other) is values.Match.SAME:
+            if in_kind and values.compare_value(value, other) is values.Likeness.SAME:
                 left[0].remove(value)
                 left[1].remove(other)
                 break
@@ -197,7 +197,7 @@ def _that_cost(left: tuple[list[Value], ...], side: int, reading: Reading) -> tu
             return asked or (aside and value.aside)
         asked = value.stated in question.numbers and question.asked == "OTHER"
         return asked or any(
-            v.stated != value.stated and v.compare(value) is values.Match.SAME for v in numbers
+            v.stated != value.stated and v.compare(value) is values.Likeness.SAME for v in numbers
         )
 
     return tuple(value for value in left[side] if not is_free(value))

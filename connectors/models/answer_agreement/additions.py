@@ -35,13 +35,14 @@ def without_harmless(
         return tuple(left)
     titled = {t.word for t in wording.tokens[1:] if t.is_name} & words("kinds_2")
     free = _free_words(others, question, wording, titled, valued=valued)
+    initials = [t for t in wording.tokens[:-1] if len(t.word) == 1 and t.surface.isupper()]
 
     def is_free(token: Word) -> bool:
         return (
             token.word in free
             or (token.word not in titled and is_asked(token, question))
             or (valued and bool(pattern("DIRECTION").fullmatch(token.word)))
-            or (len(token.word) == 1 and token.surface.isupper() and token is not wording.tokens[-1])
+            or token in initials
         )
 
     return tuple(token for token in left if token.word in _COUNT or not is_free(token))

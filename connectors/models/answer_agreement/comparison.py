@@ -8,60 +8,20 @@ nothing; else the pair is UNEXPLAINED.
 
 import re
 from collections.abc import Sequence
-from enum import Enum
 
 from rapidfuzz.distance import Indel
 
 from radarstream.connectors.models.answer_agreement import values
 from radarstream.connectors.models.answer_agreement.accounting import Account, account
-from radarstream.connectors.models.answer_agreement.additions import (
-    are_places,
-    is_known_addition,
-)
+from radarstream.connectors.models.answer_agreement.additions import are_places, is_known_addition
 from radarstream.connectors.models.answer_agreement.meanings import bare, expansions, opposed
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS
 from radarstream.connectors.models.answer_agreement.tables import pattern
-from radarstream.connectors.models.answer_agreement.words import (
-    HONORIFICS,
-    TITLES,
-    Word,
-)
+from radarstream.connectors.models.answer_agreement.values import AGREEING, Likeness
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, Word
 
-
-class Likeness(Enum):
-    """What the words and values of a premise and a hypothesis show; exactly one holds.
-
-    Its value: the probabilities of entailment, neutral and contradiction, set by hand.
-    """
-
-    UNCOMMITTED = (0.0004, 0.9856, 0.0140)  # one of them makes no claim that could agree or not
-    SAME = (0.9979, 0.0015, 0.0006)
-    PREMISE_ADDS = (0.99, 0.008, 0.002)  # the premise says all of the hypothesis, and more
-    HYPOTHESIS_ADDS = (0.53, 0.45, 0.02)  # most of what a page adds is agreement
-    HYPOTHESIS_LISTS_MORE = (0.0004, 0.9924, 0.0072)  # the premise is part of the list
-    VALUES_DIFFER = (0.0005, 0.0005, 0.999)  # numbers, dates, given names, or yes against no
-    WORDS_DIFFER = (0.001, 0.0001, 0.9989)  # no content word in common, or a number against a name
-    PHRASES_DIFFER = (0.1, 0.05, 0.85)  # short, with a word in common and others on both sides
-    PARTLY_SHARED = (0.25, 0.4, 0.35)  # the same, but at least one is a sentence
-    UNEXPLAINED = (0.3, 0.65, 0.05)  # alike, but for words that nobody knows to be harmless
-
-
-AGREEING = (
-    Likeness.SAME,
-    Likeness.PREMISE_ADDS,
-    Likeness.HYPOTHESIS_ADDS,
-    Likeness.HYPOTHESIS_LISTS_MORE,
-)
 _DIFFER = (Likeness.WORDS_DIFFER, Likeness.VALUES_DIFFER)
-_BY_VALUES = {
-    values.Match.SAME: Likeness.SAME,
-    values.Match.PREMISE_FINER: Likeness.PREMISE_ADDS,
-    values.Match.HYPOTHESIS_FINER: Likeness.HYPOTHESIS_ADDS,
-    values.Match.DIFFERENT: Likeness.VALUES_DIFFER,
-    values.Match.COMPATIBLE: Likeness.UNCOMMITTED,
-    values.Match.INCOMPARABLE: Likeness.WORDS_DIFFER,
-}
 _VARIANT_SPELLING = 0.7  # from here on, two given names may be one (Mohammed, Muhammad)
 _MOST_PARTS = 6  # of a name
 _OFFICES = (TITLES - HONORIFICS) | {"prime-minister", "vice-president"}
@@ -77,7 +37,7 @@ def relate(one: Reading, other: Reading) -> Likeness:
     """
     if one.abstained or other.abstained:
         return Likeness.UNCOMMITTED
-    if one.is_spelt(other):
+    if one.letters == other.letters:
         return Likeness.SAME
     if one.is_too_long or other.is_too_long:
         return Likeness.UNCOMMITTED
@@ -105,16 +65,16 @@ def _by_claims(premise: Reading, hypothesis: Reading) -> Likeness:
     match = values.compare_values(premise.values, hypothesis.values)
     both = bool(premise.values and hypothesis.values)
     if by_value and both:
-        finding = _BY_VALUES[match]
+        finding = match
     elif by_value and (premise.values or hypothesis.values):
         return Likeness.WORDS_DIFFER
     else:
         finding = _by_words(premise, hypothesis)
     if premise.is_open != hypothesis.is_open and finding not in _DIFFER:
         return Likeness.UNCOMMITTED  # an answer that leaves a choice open commits itself to neither
-    if match is values.Match.DIFFERENT and finding is not Likeness.WORDS_DIFFER:
+    if match is Likeness.VALUES_DIFFER and finding is not Likeness.WORDS_DIFFER:
         return Likeness.VALUES_DIFFER
-    return Likeness.UNCOMMITTED if match is values.Match.COMPATIBLE else finding
+    return Likeness.UNCOMMITTED if match is Likeness.UNCOMMITTED else finding
 
 
 def _by_words(premise: Reading, hypothesis: Reading) -> Likeness:

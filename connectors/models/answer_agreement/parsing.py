@@ -14,7 +14,6 @@ from radarstream.connectors.models.answer_agreement.tables import (
 _SPEEDS = frozenset(("mph", "kph", "knot", "knots"))
 _NEAR = 60  # characters before a number in which "fell by about" may stand
 _CENTURY = 50  # years of two digits from here on are of the last century
-_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _Value = TypeVar("_Value")
 
 
@@ -160,14 +159,11 @@ def _month_and_day(
 
 
 def take_times(text: str, *, bare_times: bool) -> tuple[list[values.Parts], str]:
-    """Times of day of a text, and the text with them blanked out.
+    """Times of day of a text whose number words are digits, and the text with them blanked out.
 
     With `bare_times` also those like "9:30", which may be a verse or a score beside other words.
     """
-    if twelve := pattern("TWELVE").match(text):
-        return [values.Parts("time", (int(bool(twelve["noon"])), 0))], ""
-    text = pattern("HOUR_WORD").sub(lambda word: str(_hour(word[1])), text)
-    text = pattern("PAST").sub(_in_digits, text)
+    text = pattern("HOUR_WORD").sub(lambda word: mapping("hours")[word[1].lower()], text)
     return _take("CLOCK_TIME", text, lambda match: _time(match, bare=bare_times))
 
 
@@ -180,20 +176,6 @@ def _time(match: re.Match[str], *, bare: bool) -> values.Parts | None:
         hour = hour % 12 + 12 * bool(match["pm"])
     parts = (hour // 12 % 2 if known else None, hour % 12 * 60 + int(match["minute"] or 0))
     return values.Parts("time", parts, bound=match["bound"] or "")
-
-
-def _hour(text: str) -> int:
-    return int(text) if text.isdigit() else int(mapping("hours")[text.lower()])
-
-
-def _in_digits(spoken: re.Match[str]) -> str:
-    """Write "half past four" as "4:30"; "ten to nine" stays: it may be a range."""
-    hour, part = _hour(spoken["hour"]), spoken["part"].lower()
-    if spoken["way"].lower() == "past":
-        return f"{hour}:{_MINUTES[part]:02d}"
-    if part not in ("quarter", "half"):
-        return spoken.group()
-    return f"{(hour - 2) % 12 + 1}:{60 - _MINUTES[part]:02d}"
 
 
 def take_pairs(text: str) -> tuple[list[values.Parts], str]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from radarstream.connectors.models.answer_agreement.question import Question, read_question
 from radarstream.connectors.models.answer_agreement.reading import read_answer, take_values
-from radarstream.connectors.models.answer_agreement.values import Match, Value, compare_value
+from radarstream.connectors.models.answer_agreement.values import Likeness, Value, compare_value
 from radarstream.connectors.models.answer_agreement.words import plain_text, read_words
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.evidence import Quote
@@ -19,7 +19,7 @@ _GROUPS: Final = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}\b)")
 _UNSPACED: Final = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
-_SAID: Final = (Match.SAME, Match.PREMISE_FINER)
+_SAID: Final = (Likeness.SAME, Likeness.PREMISE_ADDS)
 
 
 def quote_of(answer: str, question: str, passage: str) -> Quote | None:

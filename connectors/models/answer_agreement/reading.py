@@ -71,15 +71,11 @@ class Reading:
         return frozenset(w.key for w in self.words)
 
     @cached_property
-    def _letters(self) -> str | None:
-        """Its letters alone, where it has no other marks than dots, hyphens and apostrophes."""
+    def letters(self) -> str:
+        """Its text; the letters alone where it has few other marks: "Du Bois", "DuBois"."""
         said = self.plain.strip('". ')
-        return re.sub(r"\W", "", said.casefold()) if pattern("LETTERS").fullmatch(said) else None
-
-    def is_spelt(self, other: "Reading") -> bool:
-        """Whether the other has the same text, or the same letters: "Du Bois", "DuBois"."""
-        letters = self._letters is not None and self._letters == other._letters
-        return letters or self.plain == other.plain
+        spelt = pattern("LETTERS").fullmatch(said)
+        return re.sub(r"\W", "", said.casefold()) if spelt else self.plain
 
     @cached_property
     def in_order(self) -> str:

@@ -12,16 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from radarstream.connectors.models.answer_agreement.comparison import (
-    AGREEING,
-    Likeness,
-    is_parted,
-    relate,
-)
+from radarstream.connectors.models.answer_agreement.comparison import is_parted, relate
 from radarstream.connectors.models.answer_agreement.cores import cores
 from radarstream.connectors.models.answer_agreement.question import read_question
 from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
 from radarstream.connectors.models.answer_agreement.tables import FOLDER
+from radarstream.connectors.models.answer_agreement.values import AGREEING, Likeness
 from radarstream.connectors.models.batching import once_each
 from radarstream.schemas import answer_text
 from radarstream.schemas.evidence import FloatArray

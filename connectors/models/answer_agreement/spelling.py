@@ -75,6 +75,15 @@ def _fraction(match: re.Match[str]) -> str:
     return f"{part:.6g} {match['unit']}" if match["unit"] else f"{100 * part:.6g}% "
 
 
+def _past(match: re.Match[str]) -> str:
+    """Spell "half past four" as "4:30"; "ten to nine" stays: it may be a range."""
+    hour = int(mapping("hours").get(match["hour"].lower(), match["hour"]))
+    part, minutes = match["part"].lower(), int(mapping("minutes")[match["part"].lower()])
+    if match["way"].lower() == "past":
+        return f"{hour}:{minutes:02d}"
+    return f"{(hour - 2) % 12 + 1}:{60 - minutes}" if part in ("quarter", "half") else match[0]
+
+
 def _share(match: re.Match[str]) -> str:
     part, whole = int(match[1]), int(match[2].replace(",", ""))
     return f"{100 * part / whole:.6g}%" if part < whole else match.group()
@@ -121,6 +130,7 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "joined": lambda m: re.sub(r"[ '.]", "", m[0]),
     "mixed": lambda m: f"{int(m[1]) + int(m[2]) / int(m[3]):.6g}",
     "numbered": _numbered,
+    "past": _past,
     "power": lambda m: f"{float(m[1]) * 10.0 ** int(m[2]):.0f}",
     "raised": lambda m: str(int(m[1]) ** int(m[2])),
     "rate": _rate,

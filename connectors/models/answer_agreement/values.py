@@ -61,15 +61,30 @@ def unit_named(text: str) -> Unit:
     )
 
 
-class Match(Enum):
-    """How the values of a premise and a hypothesis relate, the best first."""
+class Likeness(Enum):
+    """What a premise and a hypothesis show, two answers or two values; of values the best first.
 
-    SAME = "same"
-    PREMISE_FINER = "premise_finer"
-    HYPOTHESIS_FINER = "hypothesis_finer"
-    COMPATIBLE = "compatible"  # neither confirms nor excludes the other
-    DIFFERENT = "different"
-    INCOMPARABLE = "incomparable"
+    Its value: the probabilities of entailment, neutral and contradiction, set by hand.
+    """
+
+    SAME = (0.9979, 0.0015, 0.0006)
+    PREMISE_ADDS = (0.99, 0.008, 0.002)  # the premise says all of the hypothesis, and more
+    HYPOTHESIS_ADDS = (0.53, 0.45, 0.02)  # most of what a page adds is agreement
+    UNCOMMITTED = (0.0004, 0.9856, 0.0140)  # neither confirms nor excludes the other
+    VALUES_DIFFER = (0.0005, 0.0005, 0.999)  # numbers, dates, given names, or yes against no
+    WORDS_DIFFER = (0.001, 0.0001, 0.9989)  # no content word in common, or a number against a name
+    HYPOTHESIS_LISTS_MORE = (0.0004, 0.9924, 0.0072)  # the premise is part of the list
+    PHRASES_DIFFER = (0.1, 0.05, 0.85)  # short, with a word in common and others on both sides
+    PARTLY_SHARED = (0.25, 0.4, 0.35)  # the same, but at least one is a sentence
+    UNEXPLAINED = (0.3, 0.65, 0.05)  # alike, but for words that nobody knows to be harmless
+
+
+AGREEING: Final = (
+    Likeness.SAME,
+    Likeness.PREMISE_ADDS,
+    Likeness.HYPOTHESIS_ADDS,
+    Likeness.HYPOTHESIS_LISTS_MORE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +106,7 @@ class Quantity:
     long: bool = False
     kind: ClassVar[str] = "number"
 
-    def compare(self, other: "Quantity") -> Match:
+    def compare(self, other: "Quantity") -> Likeness:
         """Relate two numbers; a missing unit agrees with any unit, a missing "per" with any."""
         one, two = self._in_kind_of(other), other._in_kind_of(self)
         mine, theirs = one.value, two.value
@@ -99,7 +114,7 @@ class Quantity:
         if one.dimension != two.dimension:
             mine, theirs = one.stated, two.stated
             if one.dimension and two.dimension:
-                return Match.DIFFERENT
+                return Likeness.VALUES_DIFFER
             if one.dimension == "percent" and isclose(mine, 100.0 * theirs, rel_tol=tolerance):
                 theirs *= 100.0
             elif two.dimension == "percent" and isclose(100.0 * mine, theirs, rel_tol=tolerance):
@@ -107,11 +122,11 @@ class Quantity:
         if one.per.dimension == two.per.dimension:
             mine, theirs = mine / one.per.factor, theirs / two.per.factor
         elif one.per.dimension and two.per.dimension:
-            return Match.DIFFERENT
+            return Likeness.VALUES_DIFFER
         elif isclose(mine, theirs, rel_tol=tolerance) and one.dimension.isupper():
-            return Match.COMPATIBLE
+            return Likeness.UNCOMMITTED
         if not isclose(mine, theirs, rel_tol=tolerance):
-            return Match.DIFFERENT
+            return Likeness.VALUES_DIFFER
         return self._compare_bounds(other, mine, theirs)
 
     def _tolerance(self, other: "Quantity") -> float:
@@ -137,15 +152,17 @@ class Quantity:
             return replace(self, value=self.value * _KILOGRAMS, dimension="mass")
         return replace(self, dimension="GBP")
 
-    def _compare_bounds(self, other: "Quantity", mine: float, theirs: float) -> Match:
+    def _compare_bounds(self, other: "Quantity", mine: float, theirs: float) -> Likeness:
         if _SIDE[self.bound] == _SIDE[other.bound]:
-            return Match.SAME
+            return Likeness.SAME
         if self.bound and other.bound:
-            return Match.DIFFERENT
+            return Likeness.VALUES_DIFFER
         bound = self.bound or other.bound
         beyond = _SIDE[bound] * (theirs - mine if self.bound else mine - theirs)
         within = beyond > 0 or (beyond == 0 and bound in "\u2264\u2265")
-        return Match.COMPATIBLE if within or self.rough or other.rough else Match.DIFFERENT
+        return (
+            Likeness.UNCOMMITTED if within or self.rough or other.rough else Likeness.VALUES_DIFFER
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,28 +179,28 @@ class Parts:
     aside: bool = False
     bound: str = ""
 
-    def compare(self, other: "Parts") -> Match:
+    def compare(self, other: "Parts") -> Likeness:
         """Relate two values of one kind: any part given twice must agree.
 
         "9:30" leaves open what "9:30 am" decides; the unit that one pair leaves out is the other's.
         """
         both = [(a, b) for a, b in zip(self.parts, other.parts, strict=True) if None not in (a, b)]
         if _SIDE[self.bound] != _SIDE[other.bound] or any(a != b for a, b in both):
-            return Match.DIFFERENT
+            return Likeness.VALUES_DIFFER
         adds = [sum(part is not None for part in v.parts) > len(both) for v in (self, other)]
         if all(adds) or not both:
-            return Match.COMPATIBLE
+            return Likeness.UNCOMMITTED
         if self.kind == "pair" or not any(adds):
-            return Match.SAME
+            return Likeness.SAME
         if adds[0]:
-            return Match.PREMISE_FINER
-        return Match.COMPATIBLE if self.kind == "time" else Match.HYPOTHESIS_FINER
+            return Likeness.PREMISE_ADDS
+        return Likeness.UNCOMMITTED if self.kind == "time" else Likeness.HYPOTHESIS_ADDS
 
 
 Value = Quantity | Parts
 
 
-def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) -> Match:
+def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) -> Likeness:
     """Relate two answers by all the values they state.
 
     A value that meets comparable ones but never an equal one is a disagreement if that happens on
@@ -192,30 +209,27 @@ def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) ->
     table = [[compare_value(p, h) for h in hypothesis] for p in premise]
     rows = [_best(row) for row in table]
     columns = [_best([row[j] for row in table]) for j in range(len(hypothesis))]
-    agreeing = {match for match in rows if match in _AGREEING}
+    agreeing = {match for match in rows if match in AGREEING}
     if not agreeing:
         return _best(rows)
-    if Match.DIFFERENT in rows and Match.DIFFERENT in columns:
-        return Match.DIFFERENT
-    extra_premise = any(match not in _AGREEING for match in rows)
-    extra_hypothesis = any(match not in _AGREEING for match in columns)
+    if Likeness.VALUES_DIFFER in rows and Likeness.VALUES_DIFFER in columns:
+        return Likeness.VALUES_DIFFER
+    extra_premise = any(match not in AGREEING for match in rows)
+    extra_hypothesis = any(match not in AGREEING for match in columns)
     if extra_premise != extra_hypothesis:
-        return Match.PREMISE_FINER if extra_premise else Match.HYPOTHESIS_FINER
-    finer = agreeing - {Match.SAME}
-    return finer.pop() if len(finer) == 1 else Match.SAME
+        return Likeness.PREMISE_ADDS if extra_premise else Likeness.HYPOTHESIS_ADDS
+    finer = agreeing - {Likeness.SAME}
+    return finer.pop() if len(finer) == 1 else Likeness.SAME
 
 
-_AGREEING = (Match.SAME, Match.PREMISE_FINER, Match.HYPOTHESIS_FINER)
+def _best(matches: list[Likeness]) -> Likeness:
+    return min(matches, key=list(Likeness).index, default=Likeness.WORDS_DIFFER)
 
 
-def _best(matches: list[Match]) -> Match:
-    return min(matches, key=list(Match).index, default=Match.INCOMPARABLE)
-
-
-def compare_value(premise: Value, hypothesis: Value) -> Match:
-    """Relate two values; those of two kinds are incomparable."""
+def compare_value(premise: Value, hypothesis: Value) -> Likeness:
+    """Relate two values; of two kinds they differ as words do."""
     if premise.kind != hypothesis.kind:
-        return Match.INCOMPARABLE
+        return Likeness.WORDS_DIFFER
     return premise.compare(hypothesis)  # type: ignore[arg-type]
 
 

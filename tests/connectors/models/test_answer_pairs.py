@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
-from radarstream.connectors.models.answer_agreement.comparison import Likeness
 from radarstream.connectors.models.answer_agreement.scorer import compare_pair
+from radarstream.connectors.models.answer_agreement.values import Likeness
 from radarstream.schemas.prompt import AnswerPair
 
 PAIRS = Path(__file__).parents[2] / "data" / "answer_pairs"
