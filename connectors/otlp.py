@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
-from threading import Thread
+from queue import SimpleQueue
+from threading import Event, Thread
 from time import time_ns
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -75,6 +76,9 @@ class OtlpTraces(Traces):
         self._texts = os.environ.get(CAPTURE, "").lower() in {"true", "span_only", "span_and_event"}
         self._rounds: ContextVar[dict[Any, Span]] = ContextVar("rounds")
         self._stages: ContextVar[list[tuple[str, Span]]] = ContextVar("stages")
+        self._flushes: SimpleQueue[Event] = SimpleQueue()
+        # Python 3.12 starts no thread at its end.
+        Thread(target=self._flushing, name="traces", daemon=True).start()
         atexit.register(self.flush)
 
     def here(self) -> str:
@@ -183,9 +187,14 @@ class OtlpTraces(Traces):
 
     def flush(self) -> None:
         """Send what waits to be sent, for `FLUSH_S` at most; a thread goes on."""
-        sending = Thread(target=self._processor.force_flush, name="traces", daemon=True)
-        sending.start()
-        sending.join(FLUSH_S)
+        self._flushes.put(done := Event())
+        done.wait(FLUSH_S)
+
+    def _flushing(self) -> None:
+        while True:
+            done = self._flushes.get()
+            self._processor.force_flush()
+            done.set()
 
 
 def key_of(item: Located) -> tuple[str, datetime]:

@@ -8,6 +8,7 @@ import asyncio
 import socket
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -38,6 +39,7 @@ WEB: Final = frozenset({"http", "https"})
 LAST_PORT: Final = 65_535
 READ: Final = frozenset({*DECLARED, "text/plain"})
 ENCODINGS: Final = frozenset({"", "identity", "gzip"})
+RESOLVERS: Final = ThreadPoolExecutor(32, "resolver")  # an event loop waits for its own at its end
 HEADERS: Final = {
     "accept": "text/html, application/pdf;q=0.9, */*;q=0.5",
     "accept-encoding": "gzip",
@@ -78,7 +80,8 @@ def _public(address: Address) -> bool:
 async def resolve_host(host: str, port: int) -> Sequence[str]:
     """Resolve a host by the system's resolver."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await loop.run_in_executor(RESOLVERS, ask)
     return [str(sockaddr[0]) for *_, sockaddr in found]
 
 

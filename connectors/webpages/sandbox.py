@@ -15,6 +15,7 @@ from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Event, Timer
+from time import monotonic
 from typing import Final
 
 from radarstream.connectors.closing import Closing
@@ -46,13 +47,14 @@ class Sandbox(Closing):
         It takes at most `seconds` by the clock, and the time of the options. Raises PageError:
         encrypted, scanned, bomb, damaged, media_type, parse_time, parse_memory, parse_crash.
         """
+        until = monotonic() + seconds
         parts = (kind.encode(), raw.charset.encode(errors="replace"), raw.data)
         try:
             reply = self._exchange(parts, seconds)
         except PageError as error:
             if str(error) != CRASH:
                 raise
-            reply = self._exchange(parts, seconds)  # others may have killed the process
+            reply = self._exchange(parts, until - monotonic())  # others may have killed the process
         if reply[:1] == TEXT:
             return reply[1:].decode(errors="replace")
         raise PageError(reply[1:].decode(errors="replace"))

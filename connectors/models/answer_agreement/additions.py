@@ -156,7 +156,7 @@ def _are_given_names(reading: Reading, extra: Sequence[Word]) -> bool:
     if not extra or not keys:
         return bool(keys) and len(tokens) > 1
     alone = [t for t in tokens if t not in extra and t.word not in particles]
-    if alone == [tokens[0]] and tokens[0].word not in GIVEN:
+    if alone == [tokens[0]] and tokens[0].word not in GIVEN | TITLES:
         return all(t.is_name and t.word not in words("ranks") | TITLES for t in extra)
     uncapped = len(reading.affirmed.split()) == len(reading.words) <= _MOST_OF_ITEM
     uncapped = uncapped and reading.affirmed.islower()

@@ -81,7 +81,7 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
 
 
 def test_a_page_that_kills_it_twice_is_given_up(box, monkeypatch):
-    started = sandbox._started
+    started, exchange, given_s = sandbox._started, box._exchange, []
     deaths = iter([True, True, False])
 
     def dying(*given):
@@ -90,8 +90,15 @@ def test_a_page_that_kills_it_twice_is_given_up(box, monkeypatch):
             process.kill()
         return process
 
+    def timed(parts, seconds):
+        given_s.append(seconds)
+        return exchange(parts, seconds)
+
     monkeypatch.setattr(sandbox, "_started", dying)
-    assert refusal(box, ARTICLE) == "parse_crash"
+    monkeypatch.setattr(box, "_exchange", timed)
+    with pytest.raises(PageError, match="parse_crash"):
+        box.text(Kind.HTML, Raw(ARTICLE), 60.0)
+    assert given_s[0] > given_s[1]  # the second try has the time that is left
     assert text(box, ARTICLE).startswith("Bern won")
 
 

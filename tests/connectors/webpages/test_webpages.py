@@ -2,10 +2,12 @@
 
 import asyncio
 import gzip
+import socket
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
+from threading import Event
 
 import httpx
 import pytest
@@ -136,6 +138,26 @@ def test_odd_spellings_of_loopback_do_not_help(host: str) -> None:
 
     with pytest.raises(PageError, match="address|name|scheme"):
         asyncio.run(run())
+
+
+def test_a_name_server_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    replied, ended = Event(), []
+
+    def hanging(*_args: object, **_options: object) -> list[object]:
+        replied.wait(60)
+        ended.append(True)
+        return []
+
+    async def run() -> None:
+        options = PageOptions(seconds=0.2)
+        async with page_client(options, CheckedTransport()) as client:
+            await fetch("http://slow.test/", options, client)
+
+    monkeypatch.setattr(socket, "getaddrinfo", hanging)
+    with pytest.raises(PageError, match="time"):
+        asyncio.run(run())
+    assert not ended
+    replied.set()
 
 
 def test_a_page_comes_from_the_checked_address_under_its_own_name(server: PageServer) -> None:
