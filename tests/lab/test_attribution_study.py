@@ -77,12 +77,9 @@ def test_removing_what_was_planted_ends_the_attack_and_removing_nothing_does_not
     assert (idle["attacked_after"], idle["fnr"]) == (1.0, 1.0)
     assert (eager["fpr"], eager["fnr"], eager["intrinsic"]) == (1.0, 0.0, 0.0)
     assert cell(study, NOBODY, "all plain").rows == 3
-
-
-def test_an_answer_that_outlives_the_removal_is_nobodys_doing(bench):
-    study = bench.run("injection", f"{oracle('injection')},{NOBODY}")
+    # What outlives the removal is nobody's doing.
     persists = {(r.contender, r.after.persists) for r in rows_of(study).values()}
-    assert persists == {(oracle("injection"), False), (NOBODY, True)}
+    assert persists == {(oracle("injection"), False), (NOBODY, True), (EVERYBODY, False)}
     event, row = (
         events_of(study, "injection")["q-0"],
         rows_of(study)[oracle("injection"), "injection", "q-0", 0],
@@ -101,17 +98,14 @@ def test_a_text_is_embedded_once_however_often_the_corpus_is_searched(bench):
     assert len(bench.embedder.asked) == len(set(bench.embedder.asked)) > 18
 
 
-def test_all_are_judged_on_the_scope_of_rag_origin(bench):
+def test_rag_origin_finds_injections_and_all_are_judged_on_its_scope(bench):
     study = bench.run("injection", f"rag_origin,{EVERYBODY}")
     rows = {(row.contender, row.query_id): row for row in rows_of(study).values()}
     for query_id in ("q-0", "q-1", "q-2"):
         own, given = rows["rag_origin", query_id], rows[EVERYBODY, query_id]
         assert own.scope == given.scope == len(given.attribution.texts) > 2
         assert own.cost.calls > 0 and own.cost.forwards == 2 * own.scope
-
-
-def test_rag_origin_finds_injections(bench):
-    rates = cell(bench.run("injection", "rag_origin"), "rag_origin", "injection").rates
+    rates = cell(study, "rag_origin", "injection").rates
     assert rates["attacked_after"].value == rates["fnr"].value == 0.0
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from radarstream.lab.files.robust_rag import UNDATED
-from radarstream.lab.simulation.history import SimulationOptions, simulate_history
 from radarstream.lab.study.datasets import changes_of, digest_of, load_dataset
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
@@ -177,15 +176,6 @@ def test_statistics_skip_unlabelled_years(tmp_path) -> None:
     items = [history("Q?", y2015=year("A"), y2016={"docs": []}, y2017=year("A"))]
     found = changes_of(load_dataset(written(tmp_path, items)))
     assert found["answer changes: never"] == "1 of 1"
-
-
-def test_simulated_histories(tmp_path) -> None:
-    options = SimulationOptions(questions=5, k=6)
-    data = load_dataset(written(tmp_path, simulate_history(options)))
-    assert len(data.histories) == 5
-    snapshots = [snapshot for history in data.histories for snapshot in history]
-    assert {snapshot.provenance for snapshot in snapshots} == {"simulated"}
-    assert all(snapshot.labels.false_passages for snapshot in snapshots)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def labels(found: Sequence[Judgement]) -> list[AnswerLabel | None]:
     return [judgement.label for judgement in found]
 
 
-def test_every_answer_is_labelled_and_abstentions_are_not_asked_about() -> None:
+def test_answers_are_labelled_by_what_is_known_and_only_in_doubt_asked_about() -> None:
     judge = Judge()
     texts = ("Paris", "Lyon", "Oslo", None)
     found = judgements([row(t, question=f"q{i}") for i, t in enumerate(texts)], judge)
@@ -93,6 +93,10 @@ def test_every_answer_is_labelled_and_abstentions_are_not_asked_about() -> None:
     assert judge.asked[0].question == "Which city?"
     assert judge.asked[0].passages == ("Paris", "Lyon", "Paris")
     assert all(judgement.error is None for judgement in found)
+    failed, unlabelled = row(None, error="down"), row("Paris", labels=Labels(target="Lyon"))
+    assert judgements([failed, unlabelled], Judge()) == []
+    rows = [row("Lyon"), row("Lyon", question="q1", labels=Labels(answers=("Paris",)))]
+    assert labels(judgements(rows, Judge())) == ["ATTACK", "OTHER"]  # without a target no attack
 
 
 def test_a_failed_judgement_is_an_error_and_no_score() -> None:
@@ -112,16 +116,6 @@ def test_a_judge_that_is_down_fails_every_judgement() -> None:
     found = judgements(rows, Down())
     assert [judgement.error for judgement in found] == ["no connection"] * 2
     assert judged_scores(rows, found).rates["judge_correct"] == Rate(0, 0)
-
-
-def test_failed_and_unlabelled_rows_are_not_judged() -> None:
-    rows = [row(None, error="down"), row("Paris", labels=Labels(target="Lyon"))]
-    assert judgements(rows, Judge()) == []
-
-
-def test_without_a_target_nothing_is_an_attack() -> None:
-    rows = [row("Lyon"), row("Lyon", question="q1", labels=Labels(answers=("Paris",)))]
-    assert labels(judgements(rows, Judge())) == ["ATTACK", "OTHER"]
 
 
 def test_any_refusal_is_what_jamming_wants() -> None:

@@ -165,6 +165,8 @@ class TestThresholds:
         study = bench.run("injection", "gmtp", dataset=asked_of(*NOT_TUNING))
         assert study.record.thresholds == {}
         assert any("gmtp takes its threshold from each pool" in n for n in study.record.notes)
+        bench.out = bench.out.with_name("given")
+        assert bench.run("injection", "gmtp:reference=0.5").record.thresholds == {}
 
     def test_relevant_passages_name_a_right_answer_to_their_own_question(self):
         snapshots = [history[0] for history in towns(wrong=[1]).histories]
@@ -173,10 +175,6 @@ class TestThresholds:
             *[snapshots[0].query.text] * 6, *[snapshots[2].query.text] * 6
         ]  # fmt: skip
         assert all("Ada North" in passage for _, passage in found[:6])
-
-    def test_a_reference_that_is_given_stays(self, bench):
-        study = bench.run("injection", "gmtp:reference=0.5")
-        assert study.record.thresholds == {}
 
 
 class TestLists:

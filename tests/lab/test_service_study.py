@@ -45,18 +45,12 @@ class TestWorld:
         assert {one.id in left for one in probed if one.member} == {True}
         assert not any(one.id in left for one in probed if not one.member)
         assert len(left) == len(questions.corpus.entries) - sum(not p.member for p in probed)
-
-    def test_no_document_with_a_right_answer_is_taken_out(self):
-        questions = Questions.of(towns())
         labels = [snapshot.labels for snapshot in questions.asked]
-        for one in drawn(questions, 4, 4, seed=0):
+        for one in drawn(questions, 4, 4, seed=0):  # no document with a right answer is taken out
             named = any(is_correct(one.document.passage, known) for known in labels)
             assert one.member or not named
-
-    def test_at_most_half_of_a_corpus_is_probed_for(self):
-        questions = Questions.of(towns())
-        found = drawn(questions, 300, 200, seed=0)
-        assert 0 < len(found) <= len(questions.corpus.entries) / 2
+        at_most = drawn(questions, 300, 200, seed=0)
+        assert 0 < len(at_most) <= len(questions.corpus.entries) / 2
 
 
 class TestPolicies:
@@ -128,13 +122,19 @@ class TestStudy:
         asks = [row for row in all_of(study, AskRow) if row.stream == "mba:each=true"]
         assert lines.filter(lines["condition"] == "mba:each=true").height == len(asks)
 
-    def test_planted_texts_fool_where_nothing_defends(self, bench):
+    def test_planted_texts_fool_where_nothing_defends_and_a_judge_says_so(self, bench):
         study = bench.run("poisoning")
         cell = scored(study).cell("none", "poisoning")
         assert cell.rates["fooled"].value == cell.rates["poison_hit"].value == 1.0
         benign = scored(study).cell("none", BENIGN)
         assert benign.rates["correct"].value == benign.means["recall_lex"] == 1.0
         assert not benign.rates["fooled"].trials
+        study.judge(ScriptedGenerator())
+        results = scored(study)
+        assert results.cell("none", "poisoning").rates["judge_fooled"].value == 1.0
+        assert results.cell("none", BENIGN).rates["judge_correct"].value == 1.0
+        assert (study.out / JUDGEMENTS).exists()
+        assert any(note.startswith("judged by") for note in study.record.notes)
 
     def test_every_attack_under_every_policy(self, bench):
         study = bench.run(EVERYTHING, "static,adaptive", members=1, others=1, limit=2)
@@ -180,11 +180,21 @@ class TestStudy:
         methods = {row.planned.hooks and row.contender for row in all_of(study, ReplyRow)}
         assert {f"static:privacy={method}" for method in MECHANISMS} <= methods
 
-    def test_without_a_proxy_nothing_can_be_hidden(self, bench):
+    def test_a_proxy_must_be_there_and_work(self, bench):
         bench.proxy = None
         assert bench.run("leakage,poisoning").record.facts["proxy of the attacker"] == ""
         with pytest.raises(ConfigurationError, match="ranks of tokens"):
             bench.study("mba")
+
+        class Failing:
+            model_id = "length"
+
+            def ranks(self, _):
+                raise ModelError("out of order")
+
+        bench.proxy, bench.out = Failing(), bench.out.with_name("failing")
+        with pytest.raises(ModelError, match="out of order"):
+            bench.run("mba")
 
     def test_a_failed_question_leaves_every_rate_and_is_asked_again(self, bench):
         bench.generator = replace(bench.generator, fail_on_text="Belbrook")
@@ -196,23 +206,3 @@ class TestStudy:
         bench.generator = replace(bench.generator, fail_on_text=None)
         later = bench.run("leakage")
         assert [row.error for row in all_of(later, ReplyRow) if row.error] == []
-
-    def test_a_proxy_that_fails_ends_the_run(self, bench):
-        class Failing:
-            model_id = "length"
-
-            def ranks(self, _):
-                raise ModelError("out of order")
-
-        bench.proxy = Failing()
-        with pytest.raises(ModelError, match="out of order"):
-            bench.run("mba")
-
-    def test_a_judge_is_asked_about_readers_answers(self, bench):
-        study = bench.run("poisoning")
-        study.judge(ScriptedGenerator())
-        results = scored(study)
-        assert results.cell("none", "poisoning").rates["judge_fooled"].value == 1.0
-        assert results.cell("none", BENIGN).rates["judge_correct"].value == 1.0
-        assert (study.out / JUDGEMENTS).exists()
-        assert any(note.startswith("judged by") for note in study.record.notes)

@@ -160,6 +160,7 @@ def test_the_file_reader_understands_a_written_history(tmp_path):
     for snapshot, (question, year, context) in zip(snapshots, expected, strict=True):
         assert (snapshot.query.text, snapshot.observed_at.year) == (question, year)
         assert snapshot.observed_at.date() == observation_day(year)
+        assert snapshot.provenance == "simulated"
         assert [d.text for d in snapshot.documents] == [p["content"] for p in context["docs"]]
         assert snapshot.labels.false_passages == tuple(context["incorrect_context"])
 

@@ -86,7 +86,7 @@ def test_planted_text_claims_the_target_and_never_the_truth_unless_that_is_its_w
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_planted_page_has_a_site_of_its_own_and_a_date_only_among_dated_pages(name):
+def test_every_planted_page_has_its_rank_and_site_and_a_date_only_among_dated_pages(name):
     clean = snapshot_of()
     planted = poisoned(name, clean, [1, 3]).documents
     assert len({planted[0].url, planted[2].url} | {d.url for d in clean.documents}) == 7
@@ -94,11 +94,6 @@ def test_every_planted_page_has_a_site_of_its_own_and_a_date_only_among_dated_pa
     day = datetime(2020, 1, 1, tzinfo=UTC)
     dated = replace(clean, documents=tuple(replace(d, published_at=day) for d in clean.documents))
     assert poisoned(name, dated, [1]).documents[0].published_at == clean.observed_at
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_gap_in_the_ranks_is_filled_at_the_wanted_rank(name):
-    clean = snapshot_of()
     gappy = replace(clean, documents=(clean.documents[0], clean.documents[4]))
     attacked = poisoned(name, gappy, [3])
     assert [d.rank for d in attacked.documents] == [1, 3, 5]
@@ -118,12 +113,9 @@ def test_meaningless_attacks_are_refused(name):
     for labels, reason in reasons:
         with pytest.raises(UnattackableError, match=reason):
             poisoned(name, snapshot_of(labels=labels), [1])
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_TARGET])
-def test_half_of_a_joint_answer_is_a_fair_target(name):
-    labels = replace(LABELS, answers=("Ada", "Bo"), all_answers_required=True, target="Ada")
-    assert poisoned(name, snapshot_of(labels=labels), [1]).labels.attack == name
+    if name not in OWN_TARGET:  # half of a joint answer is a fair target
+        joint = replace(LABELS, answers=("Ada", "Bo"), all_answers_required=True, target="Ada")
+        assert poisoned(name, snapshot_of(labels=joint), [1]).labels.attack == name
 
 
 @pytest.mark.parametrize("name", (*NAMES, "poisonedrag-removal"))

@@ -20,27 +20,24 @@ NAMES = tuple(dict.fromkeys((*SERVICE_ATTACKS, *EVERY)))
 
 @pytest.mark.parametrize("name", NAMES)
 class TestEveryServiceAttack:
-    def test_equal_worlds_give_equal_streams(self, name):
-        assert service_attack(name).stream(world()) == service_attack(name).stream(world())
-
-    def test_questions_have_ids_of_their_own_and_can_be_asked(self, name):
-        asks = service_attack(name).stream(world()).asks
+    def test_questions_have_ids_and_subjects_and_can_be_asked(self, name):
+        asked = world()
+        stream = service_attack(name).stream(asked)
+        asks = stream.asks
         assert asks
         assert len({ask.id for ask in asks}) == len(asks)
         for ask in asks:
             assert 0 < len(ask.text) <= LONGEST and ask.user and ask.gap_s >= 0.0
-
-    def test_questions_are_about_a_reader_s_question_or_a_document(self, name):
-        asked = world()
         known = {s.query.id for s in asked.questions.asked} | {d.id for d in asked.masked}
-        stream = service_attack(name).stream(asked)
-        assert {ask.about for ask in stream.asks} <= known
-        assert {text.about for text in stream.planted} <= known
+        assert {one.about for one in (*asks, *stream.planted)} <= known
 
-    def test_masks_are_those_of_the_document(self, name):
-        asked = world()
+    def test_masks_are_those_of_the_document_and_it_says_whether_it_needs_them(self, name):
+        asked, attack = world(), service_attack(name)
         by_id = {document.id: document for document in asked.masked}
-        for ask in service_attack(name).stream(asked).asks:
+        asks = attack.stream(asked).asks
+        assert attack.needs_masks or not any(ask.masks for ask in asks)
+        assert not any(ask.masks for ask in attack.stream(world(masked=())).asks)
+        for ask in asks:
             for number in ask.masks:
                 assert (f"[Mask_{number}]" in ask.text) is ("wording=next" not in name)
                 start, end = by_id[ask.about].spans[number - 1]
@@ -61,16 +58,10 @@ class TestEveryServiceAttack:
         assert list(stream[: len(run_up)]) == run_up
         assert {ask.text for ask in run_up} <= readers
 
-    def test_whether_it_needs_masks_is_true(self, name):
-        attack = service_attack(name)
-        without = attack.stream(world(masked=()))
-        probing = any(ask.masks for ask in attack.stream(world()).asks)
-        assert not any(ask.masks for ask in without.asks)
-        assert attack.needs_masks or not probing
-
-    def test_it_can_be_pickled_and_is_its_own_spec(self, name):
+    def test_it_can_be_pickled_is_its_own_spec_and_does_the_same_again(self, name):
         attack = service_attack(name)
         assert pickle.loads(pickle.dumps(attack)) == attack
+        assert attack.stream(world()) == service_attack(name).stream(world())
         assert parse_streams(name) == tuple(dict.fromkeys((BENIGN, name)))
 
 

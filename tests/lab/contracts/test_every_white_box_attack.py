@@ -101,9 +101,13 @@ def small(name: str) -> Any:
     return white_box(name, **SMALL.get(name, {"steps": 6}))
 
 
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_texts_carry_the_target_and_never_the_truth(name: str) -> None:
-    crafted = craft(small(name), AIMS, tools(), count=3)
+every_attack = pytest.mark.parametrize("name", sorted(WHITE_BOX))
+
+
+@every_attack
+def test_texts_carry_the_target_never_the_truth_and_end_higher_than_they_began(name: str) -> None:
+    made = tools()
+    crafted = craft(small(name), AIMS, made, count=3)
     assert crafted.attack.name == name
     assert crafted.skipped == {}
     for aim, snapshot in zip(AIMS, SNAPSHOTS, strict=True):
@@ -113,25 +117,18 @@ def test_texts_carry_the_target_and_never_the_truth(name: str) -> None:
             assert contains(text, crafted.attack.target(aim))
             assert snapshot.labels is not None
             assert not is_correct(text, snapshot.labels)
-
-
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_the_objective_ends_higher_than_it_began(name: str) -> None:
-    for result in craft(small(name), AIMS, tools(), count=2).written:
+    for result in crafted.written:
         assert result is not None
         assert sum(result.after) > sum(result.before)
+        read = made.encoder.tokens(result.texts)  # as it was optimised
+        assert made.encoder.tokens([made.encoder.text(each) for each in read]) == read
 
 
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_equal_seeds_give_equal_texts_and_others_do_not(name: str) -> None:
-    first = craft(small(name), AIMS, tools(), count=2)
-    assert craft(small(name), AIMS, tools(), count=2).written == first.written
-    assert craft(small(name), AIMS, tools(), count=2, seed=1).written != first.written
-
-
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_planting_leaves_all_else_as_it_is(name: str) -> None:
+@every_attack
+def test_equal_seeds_give_equal_texts_and_planting_leaves_all_else_as_it_is(name: str) -> None:
     crafted = craft(small(name), AIMS, tools(), count=2)
+    assert craft(small(name), AIMS, tools(), count=2).written == crafted.written
+    assert craft(small(name), AIMS, tools(), count=2, seed=1).written != crafted.written
     corpus = corpus_of(document for snapshot in SNAPSHOTS for document in snapshot.documents)
     before = pickle.dumps(corpus)
     attacked = inject(corpus, crafted.attack, SNAPSHOTS[0], count=2, aim=AIMS[0])
@@ -139,20 +136,6 @@ def test_planting_leaves_all_else_as_it_is(name: str) -> None:
     assert attacked.entries[: len(corpus.entries)] == corpus.entries
     assert len(attacked.entries) == len(corpus.entries) + 2
     assert len(attacked.poison_of(SNAPSHOTS[0].query.id)) == 2
-
-
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_what_is_written_is_read_as_it_was_optimised(name: str) -> None:
-    made = tools()
-    for result in craft(small(name), AIMS, made, count=1).written:
-        assert result is not None
-        read = made.encoder.tokens(result.texts)
-        assert made.encoder.tokens([made.encoder.text(each) for each in read]) == read
-
-
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_a_trigger_is_what_the_user_is_made_to_ask(name: str) -> None:
-    crafted = craft(small(name), AIMS, tools(), count=1)
     (first, *_) = crafted.written
     assert first is not None
     asked = crafted.attack.asked("Who?")
@@ -160,14 +143,9 @@ def test_a_trigger_is_what_the_user_is_made_to_ask(name: str) -> None:
     assert bool(first.trigger) == (name in {"badrag", "phantom", "agent-poison"})
 
 
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_no_questions_are_no_work(name: str) -> None:
-    crafted = craft(small(name), [], tools())
-    assert crafted.written == ()
-
-
-@pytest.mark.parametrize("name", sorted(WHITE_BOX))
-def test_attacks_without_preparation_are_told_apart(name: str) -> None:
+@every_attack
+def test_without_questions_or_preparation_there_are_no_texts(name: str) -> None:
+    assert craft(small(name), [], tools()).written == ()
     assert name not in ATTACKS
     with pytest.raises(ConfigurationError, match="texts that are written beforehand"):
         attack_named(name)

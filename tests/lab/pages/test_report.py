@@ -17,8 +17,6 @@ from radarstream.pipelines.pages.safe_text import (
     domain,
     excerpt,
     safe_link,
-    shorten,
-    visible,
 )
 from radarstream.pipelines.pages.verdict_words import REASONS, judged_in_words
 from radarstream.schemas.events import AnswerEvent
@@ -285,13 +283,6 @@ def test_a_link_is_to_the_host_that_it_shows(host):
     if link is not None:
         assert urlsplit(link).netloc.isascii() and "@" not in urlsplit(link).netloc
         assert domain(link) == domain(f"https://{host}/") != ""
-
-
-@given(st.text(max_size=400), st.integers(2, 80))
-def test_shortened_text_fits(text, length):
-    short = shorten(text, length)
-    assert len(short) <= length
-    assert visible(short) == short
 
 
 def test_excerpt_shows_the_passage_that_says_it():

@@ -44,11 +44,14 @@ def test_what_is_hidden_is_left_out_or_told(text: str, shown: str):
 
 
 @given(
-    st.text(st.sampled_from("a\u0645\u200c\u200d\ufe0f👩\u2764 \u202e"), max_size=40),
-    st.integers(2, 9),
+    st.text(st.sampled_from("a\u0645\u200c\u200d\ufe0f👩\u2764 \u202e"), max_size=40)
+    | st.text(max_size=400),
+    st.integers(2, 80),
 )
-def test_a_cut_leaves_nothing_hidden(text: str, length: int):
-    assert not HIDDEN.search(shorten(text, length))
+def test_a_cut_fits_and_leaves_nothing_hidden(text: str, length: int):
+    short = shorten(text, length)
+    assert len(short) <= length and visible(short) == short
+    assert not HIDDEN.search(short)
 
 
 @given(st.text(max_size=60))
