@@ -16,6 +16,8 @@ def main(folder: str, question: str) -> None:
         page = f", page {judged.page}" if judged.page else ""
         words = f": {judged.excerpt.match.strip()}" if judged.excerpt else ""
         print(f"{judged.rank} {side}{page}{words}")
+    for unread in answer.unread:
+        print(f"{unread.rank} not read: {unread.name}: {unread.why}")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Final
 from radarstream.connectors.models.answer_agreement.meanings import stem_of
 from radarstream.connectors.models.answer_agreement.quoting import quote_of
 from radarstream.connectors.models.answer_agreement.tables import pattern, words
-from radarstream.connectors.models.answer_agreement.words import read_words
+from radarstream.connectors.models.answer_agreement.words import TITLES, read_words
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.pipelines.signals.parsing import parse_answer
 from radarstream.pipelines.signals.ports import Models
@@ -38,9 +38,10 @@ _NAMED: Final = re.compile(
     r"(?P<answer>(?!.*\b(?:is|was|are|were|who|which|and|but|or|than|instead)\b)"
     r"[A-Z\d][^,;:]{0,100}?)[.!]?"
 )
-# A question, or two statements in one.
+# A question, or two statements in one, the second with a verb or without ("and Quito of Ecuador").
 _NO_CLAIM: Final = re.compile(
-    r"\?\s*$|\b(?:is|was|are|were) .*\b(?:and|but) (?:(?!wh|that\b)[\w'-]+ )+(?:is|was|are|were)\b",
+    r"\?\s*$|\b(?:is|was|are|were) .*\b(?:and|but) (?:(?!wh|that\b)[\w'-]+ )+(?:is|was|are|were)\b"
+    r"|\bof .*\band (?:[\w'-]+ )+of\b",
     re.IGNORECASE,
 )
 DENYING: Final = "the claim denies something: check what it denies"
@@ -91,15 +92,21 @@ def definite(text: str) -> Claim | None:
     >>> definite("Lima is the capital of Peru.").question
     'What is the capital of Peru?'
     >>> definite("The mayor of Exampleton is Ann Lee.").question
-    'What is the mayor of Exampleton?'
+    'Who is the mayor of Exampleton?'
     >>> definite("Lima is a city."), definite("It is the capital.")
     (None, None)
     """
     whole = " ".join(text.split())
     if found := _NAMED.fullmatch(whole):
-        return Claim(text, f"What {found['verb']} t{found['kind']}?", found["answer"])
-    found = _DEFINITE.fullmatch(whole)
-    return Claim(text, f"What {found['rest']}?", found["answer"]) if found else None
+        asked = f"{found['verb']} t{found['kind']}"
+    elif found := _DEFINITE.fullmatch(whole):
+        asked = found["rest"]
+    else:
+        return None
+    head = re.split(r" (?:of|in|at|for|to|from|since|on)\b", asked)[0].split()[-1]
+    return Claim(
+        text, f"{'Who' if head.casefold() in TITLES else 'What'} {asked}?", found["answer"]
+    )
 
 
 def parse_question(reply: str) -> str:

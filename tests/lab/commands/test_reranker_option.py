@@ -93,7 +93,7 @@ def test_options_are_for_a_reranker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_noise_is_for_studies_and_the_service() -> None:
-    with pytest.raises(ConfigurationError, match="`dp_rag` hides nothing here"):
+    with pytest.raises(ConfigurationError, match="`dp_rag` has no use here"):
         load_settings(profile="scripted", retrieval={"name": "dp_rag"})
 
 

@@ -84,7 +84,7 @@ def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
         ("mcp --dry-run", 0, ""),
         ("replay history.json --dry-run", 2, "apache_beam is not installed: pip install 'radarst"),
         ("run", 2, "kafka is not installed: pip install 'radarstream[stream]'"),
-        ("evaluate --dry-run", 2, "polars is not installed: pip install 'radarstream[lab]'"),
+        ("evaluate --dry-run", 2, "scipy is not installed: pip install 'radarstream[lab]'"),
         ("replay history.json --attack pia@1", 2, "polars is not installed: pip install 'radarst"),
         ("ask Who? page.txt", 2, "pip install 'radarstream[embedded]'"),
     ],

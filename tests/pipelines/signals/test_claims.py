@@ -68,6 +68,7 @@ def test_a_claim_is_the_question_that_it_answers() -> None:
         ("Lima is not the capital of Peru.", DENYING),
         (f"Is {LIMA.text[:-1]}?", UNREAD),
         ("Lima is the capital of Peru and Quito is the capital of Chile.", UNREAD),
+        ("Lima is the capital of Peru and Quito of Ecuador.", UNREAD),
         ("Rain falls.", UNREAD),  # the rule makes no question of it
         ("The old town is a capital.", UNREAD),  # nor does the claim answer that
     ],
