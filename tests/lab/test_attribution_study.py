@@ -165,17 +165,13 @@ def test_a_crowd_attacks_every_question_and_others_texts_do_not_count(bench):
     assert cell(study, EVERYBODY, "injection/crowd").rates["fnr"].value == 0.0
 
 
-def test_rivals_with_another_target_are_bystanders():
-    questions = Questions.of(towns())
-    first = next(iter(staging.staged(parse_scenario("injection-rivals"), questions, 2)))
-    assert len(first.poison) == 3 and len(first.bystanders) == 2
-
-
-def test_attacks_leave_the_clean_corpus_as_it_was():
+def test_rivals_are_bystanders_and_the_clean_corpus_stays_as_it_was():
     questions = Questions.of(towns())
     before = questions.corpus
     for item in staging.staged(parse_scenario("injection-removal"), questions, 2):
         assert item.clean == before and len(item.corpus.entries) < len(before.entries) + 5
+    first = next(iter(staging.staged(parse_scenario("injection-rivals"), questions, 2)))
+    assert len(first.poison) == 3 and len(first.bystanders) == 2
 
 
 def test_models_that_fail_are_asked_again(bench):

@@ -46,7 +46,10 @@ def texts(table: Table) -> list[list[str]]:
 
 
 def test_rates_are_accuracy_and_attack_success_with_intervals_marks_and_failures():
-    table = static_board()["rates"]
+    board = static_board()
+    assert board["cost"].columns[:2] == ("seconds", "calls")
+    assert [line[1] for line in texts(board["cost"])] == ["10.0", "1.0"]  # means over conditions
+    table = board["rates"]
     assert table.columns == ("benign", "pia@1")
     assert [(r.heading, r.reference) for r in table.rows] == [("radar", True), ("vanilla", False)]
     assert texts(table) == [["90/10", "100/0"], ["89/11", "0\u2020/100\u2020"]]
@@ -58,12 +61,6 @@ def test_rates_are_accuracy_and_attack_success_with_intervals_marks_and_failures
     notes = " ".join(table.notes)
     for words in ("McNemar, exact", "Holm", "3 tests", "1 answer failed", "down <b>"):
         assert words in notes
-
-
-def test_costs_are_means_over_conditions():
-    table = static_board()["cost"]
-    assert table.columns[:2] == ("seconds", "calls")
-    assert [line[1] for line in texts(table)] == ["10.0", "1.0"]
 
 
 def test_tokens_that_were_not_counted_are_told_apart_from_none():
@@ -107,11 +104,8 @@ def test_markdown_is_a_table_that_shows_text_as_it_is():
     assert lines[3] == "| :-- | --: | --: |"
     assert "\x1b" not in text
     assert markdown(static_board()["rates"], escaped).count("\n|") == 4
-
-
-def test_snake_names_stay_readable():
-    table = Table("k", "T", "defence", (), (TableRow("reliability_rag", ()),))
-    assert "| reliability_rag |" in markdown(table, escaped)
+    snake = Table("k", "T", "defence", (), (TableRow("reliability_rag", ()),))
+    assert "| reliability_rag |" in markdown(snake, escaped)
 
 
 def test_percents_have_a_decimal_only_with_enough_trials():

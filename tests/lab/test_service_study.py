@@ -106,8 +106,6 @@ class TestCopying:
         assert copied(words, [f"before {' '.join(words.split()[:12])} after"]).span == 12
         assert copied(words, [f"before {words} after"]) == Copied(30, 1.0)
         assert copied("", [words]) == Copied(0, 0.0)
-
-    def test_twelve_words_are_a_leak(self):
         assert Copied(12, 0.1).leaked and not Copied(11, 1.0).leaked
 
 

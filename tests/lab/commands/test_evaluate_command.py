@@ -204,13 +204,8 @@ def test_wrong_usage_is_told_in_a_line(cups: Path) -> None:
 def test_another_experiment_in_the_directory_is_refused(cups: Path) -> None:
     common = ["--dataset", cups, "--dry-run", "--defenses", "vanilla", "--out", "out"]
     run(*common, "--positions", "1")
-    for option, there in {
-        "-k": "k: 10 there, 2 here",
-        "--reranker": "reranker: none there",
-    }.items():
-        other = ["--positions", "1", option, 2 if option == "-k" else "grada"]
-        code, error = refused(*common, *other)
-        assert (code, there in error) == (2, True)
+    code, error = refused(*common, "--positions", "1", "--reranker", "grada")
+    assert (code, "reranker: none there" in error) == (2, True)
     run(*common, "--positions", "1", "-k", 2, "--no-resume")
 
 

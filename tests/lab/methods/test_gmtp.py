@@ -62,10 +62,13 @@ def test_spans_are_those_of_the_salient_tokens():
     assert salient.queries[0].passage == "abcdef"
 
 
-def test_without_a_salient_token_a_candidate_is_dropped():
+def test_without_a_salient_token_a_candidate_is_dropped_and_all_may_be():
     found = rerank(texts(natural=[0.5], bare=[]))
     assert kept(found) == [1]
     assert found.candidates[-1].score == 0.0
+    found = rerank(texts(a=[], b=[]))
+    assert kept(found) == []
+    assert {candidate.reason for candidate in found.candidates} == {Reason.SUSPECT}
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -76,12 +79,6 @@ def test_a_gradient_that_is_not_finite_drops_its_candidate_alone(bad: float):
     script.masked = lambda query: [0.9] * len(query.spans)
     found = run(Gmtp().rerank(make_pool([*texts(broken=[], natural=[])])), script)
     assert kept(found) == [2]
-
-
-def test_all_may_be_dropped():
-    found = rerank(texts(a=[], b=[]))
-    assert kept(found) == []
-    assert {candidate.reason for candidate in found.candidates} == {Reason.SUSPECT}
 
 
 def test_what_stays_is_cut_to_the_nearest():
@@ -112,11 +109,9 @@ class TestModes:
         found = rerank(texts(a=[0.0], b=[1e-9], c=[], d=[0.9]), mode="fixed", threshold=-1.0)
         assert kept(found) == [1, 2, 3, 4]
 
-    def test_quantile_drops_a_share_of_benign_candidates(self):
+    def test_quantile_drops_a_share_of_candidates_and_keeps_equal_ones_together(self):
         found = rerank(texts(a=[0.9], b=[0.8], c=[0.7], d=[0.6], e=[0.5]), mode="quantile")
         assert kept(found) == [1, 2]
-
-    def test_equal_candidates_stay_together(self):
         assert kept(rerank(texts(a=[0.5], b=[0.5], c=[0.5]), mode="quantile")) == [1, 2, 3]
 
 

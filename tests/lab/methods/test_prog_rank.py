@@ -57,15 +57,13 @@ class TestBoundedPool:
         assert [query.passage for query in script.asked(Insights)[0].queries] == TEXTS[:3]
         assert found_ranks(found) == [2, 3, 1, 4, 5, 6, 7, 8, 9]
         assert [c.penalty is None for c in found.candidates] == [False] * 3 + [True] * 6
+        _, script = rerank({}, margin=0.12)
+        assert len(script.asked(Insights)[0].queries) == 5
 
     def test_what_is_not_tested_only_fills_up(self):
         """Even with a lower score, the tested ones stand first: none gains by not being tested."""
         found, _ = rerank({"text 0": ON_OFF}, margin=0.0, keep=5)
         assert [c.found_rank for c in found.kept] == [2, 3, 1, 4, 5]
-
-    def test_a_margin_tests_more(self):
-        _, script = rerank({}, margin=0.12)
-        assert len(script.asked(Insights)[0].queries) == 5
 
     def test_equal_similarities_are_all_tested(self):
         script = Script()

@@ -356,9 +356,3 @@ def test_a_step_shows_what_a_reranker_dropped(run) -> None:
     assert ", 1 dropped" in html
     plain = render_report(answers, snapshots, make_record())
     assert 'class="text candidates"' not in plain
-
-
-@pytest.mark.parametrize("reason", list(Reason))
-def test_every_reason_has_words(reason: Reason) -> None:
-    document = DocumentVerdict(1, kept=False, reason=reason)
-    assert judged_in_words(document, Verdict("Rome", (document,)))[1]

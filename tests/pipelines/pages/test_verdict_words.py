@@ -37,6 +37,7 @@ def test_a_document_that_says_so_is_never_told_as_rejected(reason: Reason, kept:
     verdict = Verdict("Rome", (other, document), edges=((1, 3, 0.2), (1, 2, 0.9)))
     support = Support(2, stances_for=((1, 1.0), (3, 1.0)))
     side, told = judged_in_words(document, verdict, support)
+    assert judged_in_words(document, Verdict("Rome", (document,)))[1]
     assert side == "says so" and "contradicted" not in told.replace("do not contradict", "")
 
 
