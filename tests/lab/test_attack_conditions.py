@@ -99,13 +99,9 @@ def test_a_table_is_the_clean_condition_and_every_attack_at_every_position():
     ]
     assert [c.name for c in product(["benign", "pia", "pia@1"], ["1"])] == ["benign", "pia@1"]
     assert product([], []) == (Condition(),)
-
-
-def test_a_table_on_a_corpus_has_a_clean_condition_of_its_own():
     made = product(["poisonedrag", "multihop", "pia@m3"], ["1", "10"])
-    assert made[0] == Condition(place="corpus")
     assert [c.name for c in made] == ["benign", "poisonedrag@m5", "multihop@m4", "pia@m3"]
-    assert made[0].surface is Surface.CORPUS
+    assert made[0] == Condition(place="corpus") and made[0].surface is Surface.CORPUS
 
 
 @pytest.mark.parametrize("names", [["pia", "poisonedrag"], ["poisonedrag@1", "poisonedrag@m5"]])
@@ -114,6 +110,8 @@ def test_surfaces_never_share_a_table(names):
         product(names, ["1"])
     with pytest.raises(ConfigurationError, match="separate runs"):
         one_surface([parse_condition("pia@1"), parse_condition("pia@m1")])
+    with pytest.raises(ConfigurationError, match="no result list"):
+        Schedule.parse("poisonedrag@m5")
 
 
 def test_benign_is_the_very_histories():
@@ -123,6 +121,8 @@ def test_benign_is_the_very_histories():
     assert not outcome.skipped
     for text in ("pia@1:early-0", "pia@top:late-99", "poison@random:constant-0"):
         assert attacked(parse_condition(text), HISTORIES, k=5) == outcome
+    assert attacked(parse_condition("pia@1"), [], k=5).histories == ()
+    assert attacked(parse_condition("pia@1:drift"), [()], k=5).histories == ((),)
 
 
 @pytest.mark.parametrize(
@@ -232,13 +232,3 @@ def test_a_replay_plants_what_an_experiment_plants(text):
     assert not outcome.skipped
     streamed = list(Schedule.parse(text).poison([s for h in histories for s in h]))
     assert streamed == [s for h in outcome.histories for s in h]
-
-
-def test_a_replay_reads_no_attack_on_a_corpus():
-    with pytest.raises(ConfigurationError, match="no result list"):
-        Schedule.parse("poisonedrag@m5")
-
-
-def test_nothing_to_attack():
-    assert attacked(parse_condition("pia@1"), [], k=5).histories == ()
-    assert attacked(parse_condition("pia@1:drift"), [()], k=5).histories == ((),)

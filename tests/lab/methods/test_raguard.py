@@ -37,17 +37,15 @@ def dropped(reranking: Reranking) -> list[int]:
     return [c.found_rank for c in reranking.candidates if c.reason is Reason.SUSPECT]
 
 
-def test_golden_spike():
+def test_golden_spike_and_how_many_go():
     """Shifts of .9, 0, 0, 0, 0 have standard scores 2 and -.5 four times."""
     found = rerank(["a lie", *TEXTS[:4]])
     scores = {candidate.found_rank: candidate.penalty for candidate in found.candidates}
     assert [scores[rank] for rank in range(1, 6)] == pytest.approx([2.0, -0.5, -0.5, -0.5, -0.5])
     assert dropped(found) == [1]
-
-
-def test_four_candidates_are_too_few_for_one_signal():
-    """A lone spike among four scores 1.732."""
-    found = rerank(["a lie", *TEXTS[:3]], keep=4)
+    assert dropped(rerank(["a lie", *TEXTS[:4]], remove_count=0)) == []
+    assert dropped(rerank(["a lie", *TEXTS[:4]], threshold=-1.0, remove_count=2)) == [1, 2]
+    found = rerank(["a lie", *TEXTS[:3]], keep=4)  # too few: a lone spike among four scores 1.732
     assert dropped(found) == []
     assert found.candidates[0].penalty == pytest.approx(np.sqrt(3))
 
@@ -66,11 +64,6 @@ def test_what_is_dropped_is_not_replaced():
     assert [candidate.found_rank for candidate in found.kept] == [2, 3, 4, 5]
     assert [c.found_rank for c in found.candidates if c.reason is Reason.OUTRANKED] == [6, 7, 8, 9]
     assert [c.penalty for c in found.candidates if c.found_rank > 5] == [None] * 4
-
-
-def test_at_most_so_many():
-    assert dropped(rerank(["a lie", *TEXTS[:4]], remove_count=0)) == []
-    assert dropped(rerank(["a lie", *TEXTS[:4]], threshold=-1.0, remove_count=2)) == [1, 2]
 
 
 class TestWhatIsAsked:
