@@ -351,6 +351,7 @@ def acted(hooks: Sequence[HookRecord]) -> str:
 def risk_in_words(profile: RiskProfile) -> str:
     """A risk profile on one line.
 
+    >>> from radarstream.schemas.orchestration import RiskLevel
     >>> risk_in_words(RiskProfile(RiskLevel.ELEVATED, membership=0.5))
     'elevated, membership 0.50 (rules)'
     """
