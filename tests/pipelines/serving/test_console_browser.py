@@ -106,6 +106,8 @@ def visit(browser, app, service, path: str, name: str = "ada") -> None:
     look(browser)
     browser.get(service + path)
     if "/console/sign-in" in browser.current_url:
+        # A page focuses its field after it has loaded.
+        until(browser, lambda: browser.switch_to.active_element.tag_name == "input")
         browser.switch_to.active_element.send_keys(app.state.tokens[name], Keys.ENTER)
         until(browser, lambda: "/console/sign-in" not in browser.current_url)
 
